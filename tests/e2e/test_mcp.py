@@ -69,6 +69,19 @@ def test_it_sees_what_its_envelope_shows_and_nothing_else(hold: Hold, otto: Agen
     assert refused["code"] == "no_such_session"
 
 
+@pytest.mark.requirement("R6", "A9")
+def test_it_is_told_of_sessions_that_were_lost(hold: Hold, otto: AgentThread) -> None:
+    shell(hold, "lost-one")
+    keeper = hold.json("show", "lost-one")["keeper_pid"]
+    os.kill(keeper, signal.SIGKILL)
+    hold("wait", "lost-one", "--for", "exit", "--timeout", "20")
+    (found,) = (each for each in otto("list_sessions")["sessions"] if each["name"] == "lost-one")
+    assert found["state"] == "lost"
+    assert otto("observe", session="lost-one")["ending"]["cause"]["kind"] == "keeper_lost"
+    hold.ok("acknowledge", "lost-one")
+    assert "lost-one" not in [each["name"] for each in otto("list_sessions")["sessions"]]
+
+
 def test_it_can_be_given_some_sessions_only(hold: Hold) -> None:
     shell(hold, "given")
     shell(hold, "kept-back")

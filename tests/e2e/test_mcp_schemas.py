@@ -116,6 +116,21 @@ def test_it_starts_a_session_signals_it_sees_who_is_there_and_ends_it_if_it_may(
         del os.environ["HOLDFAST_TEST_API_KEY"]
 
 
+def test_a_session_that_a_policy_does_not_let_it_start_is_refused_with_the_reason(
+    hold: Hold,
+) -> None:
+    add_actor(hold, "eve", "execute", "--all")
+    hold.ok("policy", "set", "starter:hold-destructive")
+    try:
+        with AgentThread(hold, "eve") as eve:
+            why = eve.refused("start_session", name="bad", command=["sh", "-c", "rm -rf /x"])
+            assert why["code"] == "gate_refused" and "may destroy something" in why["message"]
+            assert "start a shell" in why["what_to_do"]
+            assert not eve("start_session", name="good", command=["bash", "--norc"])["existed"]
+    finally:
+        hold.ok("policy", "off")
+
+
 def test_ending_a_session_without_the_right_to_is_refused_with_what_to_do(
     hold: Hold, otto: AgentThread
 ) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
 from faults.hosting import (
+    HOLD,
     PATIENCE_S,
     FaultHost,
     ProcessKey,
@@ -164,3 +166,37 @@ def test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_ref
     assert marker.exists()
     assert caught.type is (SessionEnded if reader.began else InputUnknown)
     assert str(ending_of(client, session)) in caught.value.message
+
+
+@pytest.mark.requirement("G4", "M6", "A9")
+@pytest.mark.parametrize("ends", ["exit 3", "kill -9 $$", "sleep 0.1; exit 3"])
+def test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused(
+    host: FaultHost, level: Level, ends: str
+) -> None:
+    words = ("run", "-d", "--name", "s", "--level", level, "--", "bash")
+    assert host.hold(*words).returncode == 0
+    assert host.hold("wait", "s", "--for", "prompt").returncode == 0
+    session, marker, go = host.client().show("s").id, host.work / "ran", host.work / "go"
+    os.mkfifo(go)
+    command = f"echo > {marker}; read _ < {go}; {ends}"
+    with subprocess.Popen(
+        [HOLD, "exec", "s", "--", command],
+        env=host.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as execing:
+        try:
+            until("the command runs", lambda: marker.exists() or None)
+            killed = host.kill_daemon()
+            go.write_text("\n")
+            _, said = execing.communicate(timeout=PATIENCE_S)
+        finally:
+            execing.kill()
+    host.wait_new_daemon(killed)
+    client = host.client()
+    true = ending_of(client, session)
+    assert true == (Ending(signal=9) if "kill" in ends else Ending(code=3))
+    status = execing.returncode
+    assert status in (SessionEnded.exit_status, InputUnknown.exit_status), (status, said)
+    assert "session_ended" not in said or true.sentence() in said, said

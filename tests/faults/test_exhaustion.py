@@ -18,6 +18,7 @@ from faults.hosting import FaultHost, descriptor_count, until
 from faults.raw_socket import RawSocket
 from holdfast.model.errors import LimitReached, StorageFailed
 from holdfast.model.limits import GREETING_S, OPERATORS_MAX, USER_CONNECTIONS, USER_DISK_LOOK_S
+from holdfast.model.state import Level
 from holdfast.sdk import connection
 from holdfast.sdk.client import Host
 from holdfast.wire.frames import encode
@@ -74,6 +75,29 @@ def test_a_thousand_silent_connections_of_another_user_do_not_keep_root_from_a_h
         done = host.hold("halt", "x")
         assert done.returncode == 0, done.stderr
         assert time.monotonic() - began < HALT_BOUND_S
+
+
+@pytest.mark.requirement("A5")
+def test_a_thousand_silent_connections_from_inside_a_session_keep_its_own_user_from_nothing(
+    host: FaultHost, level: Level
+) -> None:
+    words = sys.executable, str(PROGRAMS / "crowd.py"), "root", str(OPERATORS_MAX), ""
+    with host.client() as client:
+        client.run(words, name="crowd", level=level, cwd=f"{host.home}/run")
+        until("they are connected", lambda: str(OPERATORS_MAX) in client.screen("crowd").text)
+    began = time.monotonic()
+    done = host.hold("halt", "crowd")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < HALT_BOUND_S
+
+
+@pytest.mark.requirement("A5")
+def test_silent_connections_in_the_places_of_the_hosts_own_user_give_way(host: FaultHost) -> None:
+    begun = host.hold("run", "-d", "--name", "x", "--", "cat")
+    assert begun.returncode == 0, begun.stderr
+    with crowd(host, "root", OPERATORS_MAX):
+        done = host.hold("halt", "x")
+        assert done.returncode == 0, done.stderr
 
 
 def test_one_users_connections_are_bounded_and_leave_room_for_others(host: FaultHost) -> None:

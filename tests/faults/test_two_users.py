@@ -7,18 +7,24 @@ import contextlib
 import json
 import os
 import pwd
+import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from faults.hosting import FaultHost, process_key
+from faults.reached import Guests, ReachedHost, plain_relay
+from holdfast.model.errors import HoldfastError
+from holdfast.model.ids import OperatorId
 from holdfast.model.size import Size
 from holdfast.model.state import Level
+from holdfast.sdk.connection import Connection
+from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import (
     BY_TAG,
@@ -266,13 +272,84 @@ ANSWERS = {
     "restart_daemon": ["not_permitted"],
     "shutdown": ["not_permitted", "not_permitted"],
 }
+# A device in place of the user: it is no other actor, and gives nothing for longer than it has it.
+AFAR = ANSWERS | {
+    "claim": ["not_permitted"],
+    "grant": ["no_such_session", "no_such_actor", "not_permitted"],
+}
+
+
+def asked_by(host: FaultHost, user: str, requests: Sequence[m.Request]) -> list[list[str]]:
+    """What each is answered when this unix user sends it: see programs/stranger_asks.py."""
+    done = subprocess.run(
+        [sys.executable, ASKS, user],
+        input=json.dumps([base64.b64encode(encode(each)).decode() for each in requests]),
+        cwd=host.home / "run",
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: list[list[str]] = json.loads(done.stdout)
+    return answers
+
+
+def asked_from_afar(machine: Machine, requests: Sequence[m.Request]) -> list[list[str]]:
+    """The same of a device that came in through a relay."""
+    answers = []
+    for request in requests:
+        connection = Connection(machine, OperatorId(os.urandom(16).hex()), "test")
+        try:
+            answer = connection.ask(request.replace(id=connection.next_id()), 20)
+            answers.append([answer.tag, repr(answer)])
+        except HoldfastError as error:
+            answers.append([error.code, ""])
+        finally:
+            connection.close()
+    return answers
+
+
+Asks = Callable[[Sequence[m.Request]], list[list[str]]]
 
 
 @pytest.mark.requirement("A2", "R3")
-def test_no_request_of_another_user_reaches_roots_host_or_sessions(host: FaultHost) -> None:
+@pytest.mark.parametrize("owner", ["root", "daemon"])
+def test_no_request_of_another_user_reaches_the_host_or_sessions_of_others(
+    host: FaultHost, owner: str
+) -> None:
+    """Neither root's sessions nor a third user's."""
+    reaches_nothing(host, owner, lambda requests: asked_by(host, "nobody", requests), ANSWERS)
+
+
+@pytest.mark.requirement("A2", "R3")
+@pytest.mark.timeout(120)
+def test_no_request_of_another_users_device_reaches_the_host_or_sessions_of_others(
+    guests: Guests,
+) -> None:
+    """It has whatever that user could give, and came through a relay."""
+    relay = plain_relay()
+    host = ReachedHost([relay])
+    try:
+        host.up()
+        invite = admission.MakeInvite(1, (), ("admin",), 600, 600)
+        ((tag, made),) = asked_by(host, "nobody", [invite])
+        found = re.search(r"http\S+/i#[^'\s]+", made)
+        assert tag == "invite_made" and found is not None, made
+        machine = guests.join(found.group(), "phone")
+        reaches_nothing(host, "root", lambda requests: asked_from_afar(machine, requests), AFAR)
+    finally:
+        host.down()
+        relay.close()
+
+
+def reaches_nothing(host: FaultHost, owner: str, ask: Asks, answered: dict[str, list[str]]) -> None:
     client = host.client()
-    roots = client.run(["cat"], name="roots")
-    actor = client.ask(access.ShowActor(0), access.ActorShown).actor
+    roots = client.run(["cat"], name="roots", user="" if owner == "root" else owner, cwd="/")
+    asked_by(host, owner, [m.GetHost(1)])  # from then on it has an actor
+    actors = client.ask(access.ListActors(0), access.Actors).actors
+    (actor,) = (each for each in actors if each.name == owner)
     made = client.ask(
         admission.MakeInvite(0, (), ("read",), 60, 60, code_only=True), admission.InviteMade
     )
@@ -283,32 +360,22 @@ def test_no_request_of_another_user_reaches_roots_host_or_sessions(host: FaultHo
     asked = every_request(roots.id, actor.id, made.invite.invite)
     requests = {tag for tag, kind in BY_TAG.items() if issubclass(kind, m.Request)}
     assert {each.tag for each in asked} == requests, "a request that is not tried"
-    done = subprocess.run(
-        [sys.executable, ASKS, "nobody"],
-        input=json.dumps([base64.b64encode(encode(each)).decode() for each in asked]),
-        cwd=host.home / "run",
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
     answers = dict[str, list[str]]()
-    for request, (code, text) in zip(asked, json.loads(done.stdout), strict=True):
+    for request, (code, text) in zip(asked, ask(asked), strict=True):
         answers.setdefault(request.tag, []).append(code)
         for secret in (roots.id, actor.id, made.invite.invite):
             assert secret not in text, request
     expected = {
-        tag: ANSWERS.get(tag, ["no_such_session"] * len(found)) for tag, found in answers.items()
+        tag: answered.get(tag, ["no_such_session"] * len(found)) for tag, found in answers.items()
     }
     assert answers == expected
 
     assert process_key(roots.pid) == before and host.daemon_pid() == daemon
-    assert client.ask(relays.GetRelays(0), relays.Relays).relays[0].address == relay[0].address
+    after = client.ask(relays.GetRelays(0), relays.Relays).relays
+    assert [each.address for each in after] == [each.address for each in relay]
     assert client.ask(turn.GetTurn(0, roots.id), turn.TurnShown).turn == turn_before.turn
     invites = client.ask(admission.ListInvites(0), admission.Invites).invites
     mine = next(each for each in invites if each.invite == made.invite.invite)
     assert mine.revoked_at is None
-    assert client.ask(access.ShowActor(0), access.ActorShown).actor.revoked_at is None
+    assert client.ask(access.ShowActor(0, actor.id), access.ActorShown).actor.revoked_at is None
     assert str(client.show(roots.id).size) == "80x24" and client.screen(roots.id).text.strip() == ""

@@ -195,7 +195,8 @@ def test_a_halt_of_one_actor_stops_whatever_it_has_a_part_in_and_the_shell_goes_
     hold.ok("turn", session, "yield")
     by(hold, "otto", session, "sleep 323 &")
     pids = {s: pid_of(hold, session, "sleep", s) for s in ("320", "321", "322", "323")}
-    hold.ok("halt", session, "--only-actor", "bot")
+    said = hold.ok("halt", session, "--only-actor", "bot")
+    assert "moved itself out of the actor's group" in said  # what this halt cannot say
     frozen = {s: _is_frozen(pid) for s, pid in pids.items()}
     assert frozen == {"320": True, "321": True, "322": True, "323": False}
     by(hold, "otto", session, "true")  # the shell itself goes on

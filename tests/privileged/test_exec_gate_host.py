@@ -188,3 +188,27 @@ def test_a_line_that_was_approved_is_not_held_again_for_its_programs(host: Fault
         until("it has run", lambda: not doomed.exists())
         assert approvals(host) == []
         ok(host, "wait", "s", "--for", "prompt", "--timeout", "20")
+
+
+@pytest.mark.requirement("A8")
+def test_a_script_does_not_get_by_two_people_and_explain_has_its_arguments(
+    host: FaultHost,
+) -> None:
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    ok(host, "policy", "set", "starter:two-person", "rm *doomed*", "--session", "s")
+    ok(host, "actor", "add", "ann", "--kind", "human")
+    ok(host, "grant", "ann", "approve", "s")
+    doomed, script = host.work / "doomed", host.work / "script"
+    doomed.write_text("")
+    script.write_text(f"#!/bin/sh\n/bin/rm {doomed}\n")
+    script.chmod(0o700)
+    ok(host, "exec", "s", "--", f"{script} &")
+    (asked,) = until("it is held", lambda: approvals(host))
+    assert asked["kind"] == "exec" and doomed.exists()
+    ok(host, "--as", "ann", "approve", asked["id"])
+    until("it has run", lambda: not doomed.exists())
+    lines = ok(host, "log", "s", "--json", "--kind", "judged").splitlines()
+    judged = next(each for each in map(json.loads, lines) if each["body"]["kind"] == "exec")
+    assert judged["body"]["argv"] == ["/bin/rm", str(doomed)]
+    explained = json.loads(ok(host, "policy", "explain", "s", str(judged["seq"]), "--json"))
+    assert explained["outcome"] == "hold" and "rm" in explained["facts"]["commands"]

@@ -3,7 +3,9 @@ where the escape has to be arranged from outside."""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from holdfast.adapters.halt import cgroup, freeze
 from holdfast.adapters.launch import syscalls
 from holdfast.model.state import Level
 from process import halt_scenes as scenes
-from process.commanding import Hold
+from process.commanding import HOLD, PATIENCE_S, Hold
 from process.launching import Running, Sessions
 
 # Mounts cgroupfs and moves to the group at the top of what it shows, then counts for ever.
@@ -121,6 +123,49 @@ def _counting(sessions: Sessions, counter: Path) -> Running:
 def _outside(place_cgroup: str) -> str:
     """The group above the session's: whoever gets there is out of reach of a freeze."""
     return os.path.dirname(place_cgroup)
+
+
+@pytest.mark.requirement("A5")
+def test_hold_halt_of_what_cannot_be_caught_is_incomplete_and_names_it(tmp_path: Path) -> None:
+    counter, hold = tmp_path / "counter", Hold()
+    own_mounts = ("unshare", "--mount", "--propagation", "private")
+    try:
+        done = subprocess.run([*own_mounts, HOLD, "up", "-d"], env=hold.env, timeout=PATIENCE_S)
+        assert done.returncode == 0
+        script = f"while :; do echo >> {counter}; done"
+        hold.ok("run", "-d", "--name", "z", "--level", "contained", "--", "sh", "-c", script)
+        scenes.soon(lambda: _size(counter) > 0, "it does not count")
+        processes = hold.json("graph", "z")["processes"]
+        escaped = next(each["pid"] for each in processes if each["name"] == "sh")
+        group = _group_of(escaped)
+        cgroup.enter(os.path.dirname(group), escaped)
+        # For the daemon alone, a move to the session's group has no effect.
+        daemon = hold.json("doctor")["daemon_pid"]
+        entered = ("nsenter", "--target", str(daemon), "--mount")
+        bind = ("mount", "--bind", "/dev/null", f"{_session_group(group)}/cgroup.procs")
+        subprocess.run([*entered, *bind], check=True, timeout=PATIENCE_S)
+        halted = hold("halt", "z")
+        assert halted.returncode != 0 and "(halt_failed)" in halted.stderr, halted
+        assert "NOT confirmed" in halted.stdout
+        assert f"could not be stopped: {escaped}\n" in halted.stdout
+        receipt = json.loads(hold("halt", "z", "--json").stdout)
+        assert not receipt["frozen"] and receipt["running"] == [escaped]
+        assert f"NOT proven frozen; could not stop {escaped}" in hold.ok("log", "z")
+        subprocess.run(
+            [*entered, "umount", f"{_session_group(group)}/cgroup.procs"],
+            check=True,
+            timeout=PATIENCE_S,
+        )
+        assert hold.json("halt", "z")["caught"] == [escaped]
+        assert not _grows(counter)
+    finally:
+        hold.close()
+
+
+def _session_group(group: str) -> str:
+    """The session's, of a leaf or of itself."""
+    home, name, *_ = group.partition(f"/{cgroup.PREFIX}")[2].split("/")
+    return f"{group.partition(f'/{cgroup.PREFIX}')[0]}/{cgroup.PREFIX}{home}/{name}"
 
 
 @pytest.mark.requirement("A5")

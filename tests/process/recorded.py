@@ -53,6 +53,31 @@ def verified(hold: Hold, directory: Path, session: str, *words: str) -> tuple[in
     return done.returncode, json.loads(done.stdout)
 
 
+def damage(hold: Hold, session: str, kind: str) -> None:
+    """Have the next daemon find the journal broken in this way, a kind of DiscontinuityCause."""
+    directory = journal_of(hold, session)
+    hold.ok("daemon", "restart")  # everything is sealed and on disk
+    if kind == "corruption":
+        (segment,) = segments(directory)
+        altered = bytearray(segment.read_bytes())
+        altered[200] ^= 1
+        segment.write_bytes(altered)
+        return
+    assert kind == "conflicting_chains"
+    before = {path: path.read_bytes() for path in directory.glob("journal*")}
+    hold.ok("resize", session, "101x31")
+    hold.ok("daemon", "restart")
+    head = (directory / "journal.head").read_bytes()
+    for path, data in before.items():  # put back, as from a backup; then things go another way
+        path.unlink()  # the daemon that lives still writes to the other one
+        path.write_bytes(data)
+    hold.ok("daemon", "restart")
+    for size in ("90x30", "91x30", "92x30", "93x30", "94x30"):
+        hold.ok("resize", session, size)
+    hold.ok("daemon", "restart")
+    (directory / "journal.head").write_bytes(head)
+
+
 def host_dies(hold: Hold) -> None:
     """Everything is killed at once, as by a power loss: no process can write another word."""
     host = hold.json("doctor")

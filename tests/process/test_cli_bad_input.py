@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -213,6 +214,46 @@ def test_up_says_that_the_port_of_its_relay_is_in_use(fresh_home: Hold) -> None:
         line = fresh_home.fails("relay_unreachable", "up", "-d", "--listen", f"127.0.0.1:{port}")
     assert "Address already in use" in line
     assert fresh_home.json("ls") == [], "the host itself is up"
+
+
+def test_daemon_restart_says_that_the_port_of_its_relay_is_in_use(fresh_home: Hold) -> None:
+    del fresh_home.env["HOLDFAST_RELAY"]
+    fresh_home.ok("up", "-d")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        config = Path(fresh_home.home, "config.toml")
+        config.write_text(f'relay = "127.0.0.1:{other.getsockname()[1]}"\n')
+        line = fresh_home.fails("relay_unreachable", "daemon", "restart")
+    assert "Address already in use" in line
+
+
+def test_up_and_daemon_restart_say_that_there_is_no_compiler(
+    fresh_home: Hold, tmp_path: Path
+) -> None:
+    """Neither the machine's nor that of the wheel; and nothing was built before."""
+    tmp_path.joinpath("sitecustomize.py").write_text(
+        f"import sys\nsys.prefix = {str(tmp_path / 'installed')!r}\nsys.modules['ziglang'] = None\n"
+    )
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    fresh_home.env |= {**cache, "PATH": str(tmp_path)}
+    line = fresh_home.fails("launch_failed", "up", "-d")
+    assert "no C compiler" in line and "ziglang" in line
+    assert fresh_home.json("ls") == [], "the host itself is up"
+    done = fresh_home("daemon", "restart")
+    assert done.returncode == 71 and "no C compiler" in done.stderr
+    assert "was replaced by" in done.stdout
+
+
+def test_up_beside_a_daemon_that_hangs_names_it(fresh_home: Hold) -> None:
+    fresh_home.ok("up", "-d")
+    hung = fresh_home.json("daemon", "status")["daemon_pid"]
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        line = fresh_home.fails("host_down", "up", "-d")
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    assert f"daemon {hung} does not answer" in line and "host.log" in line
+    assert "hold daemon restart" in line
+    fresh_home.fails("already_up", "up", "-d")
 
 
 def test_up_says_which_setting_is_wrong(fresh_home: Hold) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,14 +17,10 @@ from holdfast.host.session_store import SessionStore
 from holdfast.journal import entries
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.ids import SessionId
-from process.commanding import Hold
-from process.recorded import host_dies
+from process.commanding import PATIENCE_S, Hold
+from process.recorded import damage, host_dies
 from process.terminals import Terminal
 from unit.journaling import Journal, session_id
-
-
-def _segment(hold: Hold, session: str) -> Path:
-    return Path(hold.home, "sessions", session, "journal-00000001.seg")
 
 
 def _reader(hold: Hold, session: str) -> JournalReader:
@@ -38,10 +35,7 @@ def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successo
     old = fresh_home.shell("work")
     pid = fresh_home.json("show", "work")["pid"]
     assert fresh_home.ok("exec", "work", "--", "echo before") == "before\n"
-    fresh_home.ok("daemon", "restart")  # so that everything is sealed and on disk
-    data = bytearray(_segment(fresh_home, old).read_bytes())
-    data[200] ^= 1
-    _segment(fresh_home, old).write_bytes(data)
+    damage(fresh_home, old, "corruption")
     fresh_home.ok("daemon", "restart")
 
     found = fresh_home.json("show", "work")
@@ -65,6 +59,51 @@ def test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successo
     fresh_home.ok("daemon", "restart")
     assert fresh_home.json("show", "work")["id"] == new, "and it stays the successor"
     assert fresh_home.json("show", "work")["pid"] == pid
+
+
+@pytest.mark.requirement("N9", "A9")
+@pytest.mark.parametrize("kind", ["corruption", "conflicting_chains"])
+def test_whoever_is_attached_or_watches_learns_why_the_record_ended(
+    fresh_home: Hold, kind: str
+) -> None:
+    """Also one that watches by the name, which the successor has now."""
+    fresh_home.ok("up", "-d")
+    old = fresh_home.shell("work")
+    fresh_home.ok("exec", "work", "--", "true")
+    terminal = Terminal(fresh_home, "attach", "work")
+    watching = [fresh_home.start("watch", name, "--json") for name in ("work", old)]
+    waiting = [
+        fresh_home.start(*words)
+        for words in (("wait", "work", "--for", "exit"), ("tail", "-f", "work"))
+    ]
+    try:
+        terminal.until_shown("attached to")
+        for each in watching:
+            assert each.stdout is not None
+            assert json.loads(each.stdout.readline())["session"] == old
+        damage(fresh_home, old, kind)
+        fresh_home.ok("daemon", "restart")
+        new = fresh_home.json("show", "work")["id"]
+        assert new != old
+        terminal.until(f"; followed by {new}]".encode())
+        assert terminal.wait() == 72
+        for each in watching:
+            said, _ = each.communicate(timeout=PATIENCE_S)
+            told = [json.loads(line) for line in said.splitlines()]
+            assert {line["session"] for line in told} == {old}
+            ending = told[-1]["ending"]
+            assert (told[-1]["state"], ending["cause"]["kind"]) == ("lost", kind)
+            assert ending["successor"] == new and each.returncode == 0
+        for each in waiting:
+            _, said = each.communicate(timeout=PATIENCE_S)
+            assert (each.returncode, b"(session_lost)" in said) == (72, True), said
+        cause = fresh_home.json("show", old)["ending"]["cause"]
+        assert bool(cause["a"] and cause["b"]) == (kind == "conflicting_chains")
+    finally:
+        terminal.close()
+        for each in (*watching, *waiting):
+            each.kill()
+            each.communicate()
 
 
 @pytest.mark.requirement("N9")

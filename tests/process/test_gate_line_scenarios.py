@@ -30,7 +30,7 @@ def test_with_the_gate_off_the_trap_springs(theatre: Theatre, scenario: Scenario
     check.springs_with_the_gate_off(theatre, scenario)
 
 
-@pytest.mark.requirement("A7", "A8", "M8")
+@pytest.mark.requirement("A6", "A7", "A8", "M8")
 @pytest.mark.parametrize("scenario", COVERED, ids=lambda each: each.name)
 def test_it_is_refused_naming_its_originator_and_runs_where_allowed(
     theatre: Theatre, scenario: Scenario

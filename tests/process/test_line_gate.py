@@ -158,6 +158,16 @@ def test_where_keys_are_bound_anew_text_is_judged_before_it_is_typed(
 
 
 @pytest.mark.requirement("A8")
+def test_a_policy_is_told_what_is_other_in_the_environment(session: str, hold: GatedHold) -> None:
+    hold.ok("exec", session, "--", "export PYTHONPATH=/tmp/x API_KEY=hidden")
+    hold.rules()
+    hold.ok("exec", session, "--", "true")
+    line = hold.asked()[-1]
+    assert line["kind"] == "line"
+    found = [each for each in line["environment"] if not each.startswith(("_", "SHLVL", "OLDPWD"))]
+    assert sorted(found) == ["API_KEY", "PYTHONPATH=/tmp/x"]
+
+
 def test_no_rule_no_judgement(bash: str, hold: GatedHold) -> None:
     before = len(hold.asked())
     assert "fine" in hold.ok("exec", bash, "--", "echo fine")
@@ -320,6 +330,10 @@ def test_a_held_line_runs_once_when_somebody_else_approves(
     hold.fails("not_permitted", "approve", approval["id"])
     with hold.acting("agent"):
         hold.fails("not_permitted", "approve", approval["id"])
+    with hold.acting("boss"):
+        assert "no level can branch" in hold.fails(
+            "level_unavailable", "approve", "--try", approval["id"]
+        )
     assert not out.exists()
     with hold.acting("boss"):
         assert "approved" in hold.ok("approve", approval["id"][:4], "--note", "go on")

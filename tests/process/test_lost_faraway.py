@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from process.commanding import Hold
+from process.commanding import PATIENCE_S, Hold
 from process.reaching import Faraway
-from process.recorded import host_dies
+from process.recorded import damage, host_dies
 from process.terminals import Terminal
 
 
@@ -101,3 +101,39 @@ def test_relays_forget_a_lost_session_that_was_acknowledged_and_has_no_successor
         fresh.fails("no_such_session", "screen", address)
     finally:
         fresh.close()
+
+
+@pytest.mark.requirement("N9", "A9")
+@pytest.mark.parametrize("kind", ["corruption", "conflicting_chains"])
+def test_a_device_learns_that_a_record_is_damaged_and_who_follows(
+    faraway: Faraway, stranger: Hold, kind: str
+) -> None:
+    old = session_at(faraway, "work")
+    delegated(faraway, stranger)
+    address = f"{old}@{faraway.relay.url}"
+    stranger.ok("screen", address)
+    terminal = Terminal(faraway.client, "attach", f"box/{old}")
+    watching = [faraway.client.start("watch", f"box/{name}", "--json") for name in ("work", old)]
+    try:
+        terminal.until_shown("attached to")
+        for each in watching:
+            assert each.stdout is not None
+            assert json.loads(each.stdout.readline())["session"] == old
+        damage(faraway.host, old, kind)
+        faraway.host.ok("daemon", "restart")
+        new = faraway.host.json("show", "work")["id"]
+        terminal.until(f"; followed by {new}]".encode())
+        for each in watching:
+            told = [
+                json.loads(line) for line in each.communicate(timeout=PATIENCE_S)[0].splitlines()
+            ]
+            assert {line["session"] for line in told} == {old}
+            assert (told[-1]["state"], told[-1]["ending"]["cause"]["kind"]) == ("lost", kind)
+        stranger.fails("session_lost", "send", address, "x")
+        shown = stranger.json("show", address)["ending"]
+        assert (shown["cause"]["kind"], shown["successor"]) == (kind, new)
+    finally:
+        terminal.close()
+        for each in watching:
+            each.kill()
+            each.communicate()

@@ -283,3 +283,19 @@ def test_a_lost_session_is_pruned_only_after_it_was_acknowledged(hold: Hold) -> 
     assert sorted(os.listdir(path.parent)) == ["pruned.json", "tombstone.json"]
     shown = hold.json("show", session)
     assert (shown["state"], shown["pruned_at"] is not None) == ("lost", True)
+
+
+@pytest.mark.requirement("M6", "A9")
+def test_a_restarted_machine_says_that_sessions_were_lost_before_its_host_is_up(
+    hold: Hold,
+) -> None:
+    hold.shell("work")
+    hold.ok("run", "-d", "--name", "short", "--", "true")
+    hold.ok("wait", "short", "--for", "exit")
+    host_dies(hold)
+    for socket in Path(hold.home, "run", "keepers").iterdir():  # a tmpfs, in general
+        socket.unlink()
+    said = hold.fails("host_down", "ls")
+    assert "1 session was lost with the last one" in said and "`hold up -d`" in said
+    hold.ok("up", "-d")
+    assert one_lost(hold)["name"] == "work"

@@ -92,13 +92,25 @@ def test_a_bad_policy_is_refused_with_its_line_and_the_old_one_stays(host_home: 
     host_home.fails("policy_invalid", "policy", "check", wrong)
     host_home.fails("policy_invalid", "policy", "set", "starter:nothing", "--session", "bad")
     host_home.fails("invalid_argument", "policy", "set", "/nowhere/x.toml")
-    host_home.fails("invalid_argument", "policy", "set", "starter:two-person", "terraform apply")
+    host_home.fails("invalid_argument", "policy", "set", wrong, "terraform apply")
     host_home.fails("invalid_argument", "policy", "set", wrong, "--floor", "--session", "bad")
     host_home.fails(
         "no_such_session", "policy", "set", "starter:agents-observe", "--session", "x-x"
     )
     assert policies(host_home, "bad") == before
     host_home.ok("policy", "off", "--session", "bad")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("starter:two-person", "sh x*"), ("starter:two-person sh x*",), ("starter:two-person:sh x*",)],
+)
+def test_a_starter_takes_its_pattern_as_a_word_of_its_own_too(
+    host_home: Hold, words: tuple[str, ...]
+) -> None:
+    lines = ("policy", "check", *words, "--kind", "human", "--json")
+    checked = json.loads(host_home.ok(*lines, stdin=b"sh x --now\nsh y\n"))
+    assert (checked["held"], checked["judged"]) == (1, 2)
 
 
 def test_only_who_may_grant_in_a_scope_sets_its_policy(host_home: Hold) -> None:

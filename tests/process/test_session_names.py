@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from holdfast.model.errors import NoSuchSession
@@ -18,6 +20,8 @@ WRITING = [
     ("keys", "{}", "Enter"),
     ("exec", "{}", "--", "true"),
     ("end", "{}"),
+    ("rename", "{}", "another"),
+    ("detach", "{}"),
     ("signal", "{}", "TERM"),
     ("resize", "{}", "100x30"),
     ("grant", "someone", "read", "{}"),
@@ -103,6 +107,22 @@ def test_a_name_that_could_be_an_id_is_refused(host_home: Hold, named: str) -> N
     for name in ("server", ended[:5]):
         host_home.ok("run", "-d", "--name", name, "--", "cat")
         host_home.ok("end", name)
+
+
+@pytest.mark.requirement("S2", "A9")
+def test_a_part_of_the_id_of_a_session_that_ended_long_ago_is_no_name_either(
+    host_home: Hold, named: str
+) -> None:
+    # A directory of the store is all that such a session is, once others have ended after it.
+    long_ago = [SessionId.of_key(bytes([number]) * 32) for number in range(TOMBSTONES_LISTED + 20)]
+    for session in long_ago:
+        Path(host_home.home, "sessions", session).mkdir()
+    for session in (long_ago[0], long_ago[-1]):
+        for words in (("run", "-d", "--name", session[:6], "--", "cat"), ("rename", named)):
+            last = () if words[0] == "run" else (session[:6],)
+            said = host_home.fails("invalid_argument", *words, *last)
+            assert "mistaken for the id of a session" in said
+    assert host_home.json("show", named)["name"] == "the-named-one"
 
 
 @pytest.mark.requirement("S2", "A9")

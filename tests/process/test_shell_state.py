@@ -220,8 +220,18 @@ def test_xtrace_shows_nothing_of_it_and_statuses_stay(kind: str, start: Start) -
     shell.run("echo status:$?:")
     shell.until(lambda: b"status:1:\r\n" in shell.output)
     traced = shell.output[at:]
-    for word in (b"HOLDSTATE", b"write_state", b"declare", b"compgen", b"umask"):
+    for word in (b"HOLDSTATE", b"write_state", b"declare", b"compgen", b"umask", b"__hold"):
         assert word not in traced
+
+
+def test_a_zsh_whose_startup_file_sets_xtrace_shows_nothing_of_ours(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / ".zshrc").write_text("set -x\n")
+    shell = start("zsh")
+    assert "echo there" in shell.says("echo there")
+    shell.run("echo )")  # a line that does not parse has a way of its own
+    assert b"__hold" not in shell.output
 
 
 def test_bash_keeps_the_last_argument_and_pipe_statuses_between_lines(start: Start) -> None:

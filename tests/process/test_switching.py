@@ -230,6 +230,31 @@ def test_attach_without_a_name_takes_the_latest_and_a_beginning_is_enough(
     shows(latest, "three")
     begun = open_terminal("attach", "on")
     shows(begun, "one")
+    assert "no session is called on; attaching to one" in begun.seen.decode()
     several = open_terminal("attach", "t")
     assert several.wait() != 0
     assert b"no_such_session" in several.seen and b"did you mean" in several.seen
+
+
+@pytest.mark.requirement("S2")
+def test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session(
+    hold: Hold, open_terminal: Open
+) -> None:
+    hold.ok("run", "-d", "--name", "meant-otherwise", "--", "cat")
+    begun = open_terminal("attach", "meant")
+    begun.type(b"typed blind\r")
+    begun.until(b"attaching to meant-otherwise")
+    begun.until_shown("attached to")
+    begun.type(b"seen\r")
+    hold.ok("wait", "meant-otherwise", "--for", "text:seen", "--timeout", "20")
+    assert "typed blind" not in hold.ok("screen", "meant-otherwise", "--scrollback")
+    hold.ok("end", "meant-otherwise")
+
+
+@pytest.mark.requirement("S2")
+def test_an_id_is_never_taken_for_the_beginning_of_a_name(hold: Hold, open_terminal: Open) -> None:
+    unknown = "0" * 26
+    hold.ok("run", "-d", "--name", f"{unknown}-2", "--", "cat")
+    terminal = open_terminal("attach", unknown)
+    assert terminal.wait() != 0 and b"no_such_session" in terminal.seen
+    hold.ok("end", f"{unknown}-2")

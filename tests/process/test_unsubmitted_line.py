@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.shell.integration import may_probe
+from holdfast.adapters.shell.integration import (
+    CLEAR_LINE,
+    GATE_PROBE,
+    LINE_PROBE,
+    PASTE_PROBE,
+    integrate,
+    may_probe,
+)
 from holdfast.model.limits import COMMAND_TEXT_MAX_BYTES
 from process.integrated_shell import Start, starter
 
 SHELLS = ("bash", "zsh", "fish")
 LEFT = b"\x1b[D"
+_STARTED = integrate(("zsh",), {}, "/run/bell", 9)
+assert _STARTED is not None
+EXACT_LINE = _STARTED.exact_line_key
 
 
 @pytest.fixture
@@ -134,6 +144,21 @@ def test_a_very_long_text_is_cut(kind: str, start: Start) -> None:
     shell.type(b"\x1b[200~" + b"x" * (COMMAND_TEXT_MAX_BYTES + 5) + b"\x1b[201~")
     line = shell.probe()
     assert line.text == "x" * COMMAND_TEXT_MAX_BYTES
+
+
+@pytest.mark.parametrize("key", (EXACT_LINE, GATE_PROBE, PASTE_PROBE, CLEAR_LINE, LINE_PROBE))
+@pytest.mark.parametrize("kind", ("bash", "zsh"))
+def test_a_shell_with_xtrace_shows_nothing_of_our_keys(kind: str, key: bytes, start: Start) -> None:
+    shell = start(kind)
+    shell.run("set -x")
+    at = len(shell.output)
+    shell.type("abc")
+    shell.until(lambda: b"abc" in shell.output[at:] and shell.quiet())
+    at = len(shell.output)
+    shell.type(key)
+    shell.until(shell.quiet)
+    assert shell.probe().text == ("" if key == CLEAR_LINE else "abc")  # so it took the key
+    assert b"__hold" not in shell.output[at:]
 
 
 def test_bash_with_xtrace_and_errexit_shows_nothing_of_the_probe(start: Start) -> None:

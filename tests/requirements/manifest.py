@@ -22,7 +22,6 @@ class Requirement(NamedTuple):
 
 
 # What open promises wait for.
-GATE = "the gate and provenance"
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
@@ -178,12 +177,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "process/test_switching",
+                "test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session",
+                "test_an_id_is_never_taken_for_the_beginning_of_a_name",
+            ),
+            *_in(
                 "unit/test_session_registry",
                 "test_a_session_that_was_named_before_its_like_was_born_is_found_by_that_name",
                 "test_a_prefix_of_two_ids_is_ambiguous_and_more_of_one_is_not",
             ),
             *_in(
                 "process/test_session_names",
+                "test_a_part_of_the_id_of_a_session_that_ended_long_ago_is_no_name_either",
                 "test_a_verb_that_reads_takes_the_beginning_of_one_name",
                 "test_the_beginning_of_two_names_is_neither_and_they_are_named",
                 "test_a_verb_that_writes_says_which_name_was_meant",
@@ -602,7 +607,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_two_users",
-                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
+                "test_no_request_of_another_user_reaches_the_host_or_sessions_of_others",
+                "test_no_request_of_another_users_device_reaches_the_host_or_sessions_of_others",
                 "test_users_cannot_see_or_touch_each_others_sessions",
             ),
             *_in(
@@ -895,10 +901,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_exhaustion",
+                "test_a_thousand_silent_connections_from_inside_a_session_keep_its_own_user_from_nothing",
+                "test_silent_connections_in_the_places_of_the_hosts_own_user_give_way",
                 "test_a_thousand_silent_connections_of_another_user_do_not_keep_root_from_a_halt",
             ),
             *_in(
                 "privileged/test_halt_escapes",
+                "test_hold_halt_of_what_cannot_be_caught_is_incomplete_and_names_it",
                 "test_a_process_that_mounts_cgroupfs_does_not_run_through_a_confirmed_halt",
                 "test_cgroupfs_mounted_inside_shows_the_sessions_own_groups_only",
                 "test_a_caught_process_is_named_by_hold_halt_and_in_the_journal",
@@ -993,6 +1002,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Whoever takes the turn over is shown what changed, and is judged again against it.",
         tests=(
             *_in(
+                "process/test_gate_line_scenarios",
+                "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
+            ),
+            *_in(
                 "process/test_attach_turn",
                 "test_a_seizure_from_the_terminal_takes_the_turn_and_the_loser_is_told",
             ),
@@ -1034,7 +1047,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon",
             ),
         ),
-        open=f"{GATE}: judging what others staged before it is set off",
         files=("host/session/handoff.py", "core/shell_changes.py", "adapters/shell/state_file.py"),
     ),
     Requirement(
@@ -1116,6 +1128,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_script_does_not_get_by_two_people_and_explain_has_its_arguments",
                 "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
                 "test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute",
@@ -1124,6 +1137,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "unit/test_gated_session",
+                "test_a_handler_that_asks_no_policy_gets_nothing_done",
+                "test_without_a_policy_and_for_the_host_itself_nothing_need_be_asked",
                 "test_an_enter_is_typed_only_when_it_was_judged_and_allowed",
                 "test_what_is_refused_takes_what_is_behind_it_along",
                 "test_a_refused_input_is_refused_again_when_it_is_offered_again",
@@ -1141,6 +1156,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_line_gate",
+                "test_a_policy_is_told_what_is_other_in_the_environment",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
                 "test_every_way_in_is_judged",
                 "test_a_key_that_may_run_something_is_judged_and_one_that_edits_is_not",
@@ -1211,6 +1227,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_whatever_an_engine_raises_is_a_refusal",
             ),
             *_in(
+                "process/test_policy_starts",
+                "test_what_an_agent_may_not_enter_it_may_not_start_either",
+                "test_what_may_start_has_the_decision_in_its_journal_before_anything_runs",
+            ),
+            *_in(
                 "unit/test_policy_book",
                 "test_a_floor_cannot_be_widened_below",
                 "test_nobody_approves_a_line_that_is_its_own",
@@ -1219,10 +1240,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_damaged_file_at_the_start_refuses_everything_gated",
             ),
         ),
-        open=GATE,
         files=(
             *("core/gate/gated_input.py", "core/gate/approvals.py", "host/gate/session_gate.py"),
             *("host/gate/policy_book.py", "adapters/cedar/engine.py", "core/gate/effect_facts.py"),
+            *("host/gate/start_judge.py",),
             *("host/gate/exec_gate.py", "adapters/seccomp/answerer.py"),
         ),
     ),
@@ -1232,16 +1253,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
             *_in(
+                "e2e/test_mcp",
+                "test_it_is_told_of_sessions_that_were_lost",
+            ),
+            *_in(
                 "process/test_session_names",
+                "test_a_part_of_the_id_of_a_session_that_ended_long_ago_is_no_name_either",
                 "test_an_id_is_found_long_after_the_end",
                 "test_the_id_of_an_ended_session_means_that_session_whatever_lives",
             ),
             *_in(
                 "process/test_lost_faraway",
+                "test_a_device_learns_that_a_record_is_damaged_and_who_follows",
                 "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
             ),
             *_in(
                 "process/test_lost_sessions",
+                "test_a_restarted_machine_says_that_sessions_were_lost_before_its_host_is_up",
                 "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
                 "test_only_what_was_lost_can_be_acknowledged",
                 "test_after_a_reboot_the_host_is_what_was_lost",
@@ -1254,6 +1282,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_killed_sessions_stay_killed_with_their_true_status",
                 "test_the_end_of_the_main_process_while_no_daemon_runs_is_known_later",
                 "test_the_session_of_a_killed_keeper_ends_alone_and_is_buried_as_lost",
@@ -1295,6 +1324,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_discontinuity",
+                "test_whoever_is_attached_or_watches_learns_why_the_record_ended",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
                 "test_a_keepers_death_ends_its_session_alone_whoever_is_attached",
             ),
@@ -1331,6 +1361,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A11",
         "A connection from inside a session has at most the authority of the actors behind it.",
         tests=(
+            *_in(
+                "unit/test_documents",
+                "test_what_is_refused_from_inside_is_listed_with_its_verbs",
+            ),
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
@@ -1487,6 +1521,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
             ),
             *_in(
@@ -1498,6 +1533,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_lost_sessions",
+                "test_a_restarted_machine_says_that_sessions_were_lost_before_its_host_is_up",
                 "test_a_lost_session_is_listed_with_what_was_in_flight_until_acknowledged",
             ),
             *_in(
@@ -1678,7 +1714,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_secret_is_typed_only_where_one_is_asked_for",
             ),
         ),
-        open=f"{GATE}: who staged an effect that another sets off",
         files=(
             "core/session.py",
             "host/session/record.py",
@@ -2050,6 +2085,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "process/test_lost_faraway",
+                "test_a_device_learns_that_a_record_is_damaged_and_who_follows",
                 "test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successor",
                 "test_relays_forget_a_lost_session_that_was_acknowledged_and_has_no_successor",
             ),
@@ -2065,6 +2101,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_discontinuity",
+                "test_whoever_is_attached_or_watches_learns_why_the_record_ended",
                 "test_a_damaged_journal_ends_the_identity_and_what_runs_goes_on_as_a_successor",
                 "test_two_histories_are_stated_with_the_hashes_of_both",
                 "test_a_session_that_died_with_its_host_is_discontinued_by_a_signed_entry",
@@ -2171,7 +2208,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_two_users",
-                "test_no_request_of_another_user_reaches_roots_host_or_sessions",
+                "test_no_request_of_another_user_reaches_the_host_or_sessions_of_others",
+                "test_no_request_of_another_users_device_reaches_the_host_or_sessions_of_others",
             ),
             *_in(
                 "unit/test_fanout",
@@ -2450,6 +2488,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "e2e/test_mcp",
+                "test_it_is_told_of_sessions_that_were_lost",
                 "test_it_sees_what_its_envelope_shows_and_nothing_else",
                 "test_a_command_gives_its_status_and_is_recorded_under_its_name_with_its_intent",
             ),
@@ -2553,6 +2592,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "faults/test_endings",
+                "test_hold_exec_of_a_command_that_ends_its_session_while_the_daemon_dies_never_says_refused",
                 "test_a_command_that_ends_its_session_while_the_daemon_dies_is_not_called_refused",
             ),
             *_in(

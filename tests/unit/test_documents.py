@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.access import inside_rules
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
@@ -28,6 +30,24 @@ def test_every_path_named_exists(document: Path) -> None:
     named = _PATH.findall(document.read_text(encoding="utf-8"))
     places = (ROOT, ROOT / "src" / "holdfast")
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+_SENSITIVE = {
+    "end": "end", "seize": "seize", "revoke_turn": "turn revoke", "set_turn_policy": "turn policy",
+    "resume": "resume", "add_actor": "actor add", "revoke_actor": "actor revoke", "grant": "grant",
+    "revoke": "revoke", "make_invite": "invite", "revoke_invite": "invite", "prune": "prune",
+    "revoke_device": "device revoke", "set_relays": "host", "restart_daemon": "daemon restart",
+    "shutdown": "down", "policy_set": "policy set", "policy_off": "policy off", "adopt": "adopt",
+    "approve": "approve", "deny": "deny",
+}  # fmt: skip
+
+
+@pytest.mark.requirement("A11")
+def test_what_is_refused_from_inside_is_listed_with_its_verbs() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| `grant`, `revoke`, "))
+    assert set(_SENSITIVE) == inside_rules.SENSITIVE
+    assert set(re.findall("`([a-z ]+)`", row)) == set(_SENSITIVE.values())
 
 
 def test_the_index_lists_every_document() -> None:

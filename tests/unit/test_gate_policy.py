@@ -79,6 +79,10 @@ def test_two_person_waits_for_another_person() -> None:
     for sneaky in ("terraform $x", "t=terraform; $t apply", "sh -c 'terraform apply'", "!ter"):
         assert outcome(policy, sneaky, ALICE) is Outcome.HOLD, sneaky
     assert outcome(policy, "terraform plan", ALICE) is Outcome.ALLOW
+    program = EffectKind.EXEC
+    apply, other = ("terraform", "apply"), ("sh", "-c", "$x")
+    assert outcome(policy, "", ALICE, kind=program, argv=apply) is Outcome.HOLD, "in a script"
+    assert outcome(policy, "", ALICE, kind=program, argv=other) is Outcome.ALLOW
     assert started("two-person:terraform apply").patterns == policy.patterns
     assert outcome(started('two-person a "b" \\*'), "a '\"b\"' \\\\x", ALICE) is Outcome.HOLD
 
@@ -92,6 +96,22 @@ def test_a_starter_that_does_not_exist_is_refused_with_those_that_do(name: str) 
 def test_every_starter_is_valid() -> None:
     for name in NAMES:
         assert CedarPolicy(to_cedar(starter(name))).rules > 1
+
+
+def test_a_rule_may_ask_for_the_turn_the_epoch_and_the_environment() -> None:
+    policy = CedarPolicy(
+        """permit(principal, action, resource)
+        when { context.turnHolder == context.actor && context.epoch > 1 &&
+               !context.environment.contains("LD_PRELOAD") };"""
+    )
+    given = effect("ls", ALICE).replace(epoch=2, turn_holder=ALICE.actor)
+    assert asked(policy, given).outcome is Outcome.ALLOW
+    for other in (
+        given.replace(turn_holder=BOT.actor),
+        given.replace(epoch=1),
+        given.replace(environment=("LD_PRELOAD=/tmp/x.so",)),
+    ):
+        assert asked(policy, other).outcome is Outcome.REFUSE
 
 
 # -- Cedar --------------------------------------------------------------------------------------

@@ -330,3 +330,53 @@ def test_what_is_no_line_is_held_and_decided_in_the_same_way() -> None:
         played.decide(BOT)
     played.decide(ANN)
     assert played.closed() == ["approved"] and played.refusals() == []
+
+
+def asking(kind: str, actor: Actor, passed: ev.Passed | None) -> ev.SessionEvent:
+    """What no policy was asked about, unless `passed` says so."""
+    if kind == "signal":
+        return ev.SignalAsked(actor.id, NOW, OPERATOR, 2, passed)
+    if kind == "resize":
+        return ev.SizeAsked(actor.id, NOW, OPERATOR, Size(90, 30), passed=passed)
+    return ev.EndAsked(actor.id, NOW, passed)
+
+
+JUDGED_AS = {
+    "signal": (EffectKind.SIGNAL, "SIGINT"),
+    "resize": (EffectKind.SIGNAL, "WINCH"),
+    "end": (EffectKind.END, ""),
+}
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("asked", JUDGED_AS)
+def test_a_handler_that_asks_no_policy_gets_nothing_done(asked: str) -> None:
+    played = Played()
+    played.core._resize_runs = lambda: True
+    kind, text = JUDGED_AS[asked]
+    effect = an_effect(ANN.id, text=text).replace(kind=kind)
+    elsewhere = SessionId.of_key(b"x" * 32)
+    others = [
+        None,
+        ev.Passed(effect, HOLD),
+        ev.Passed(effect.replace(kind=EffectKind.LINE), ALLOWED),
+        ev.Passed(effect.replace(text="SIGKILL"), ALLOWED),
+        ev.Passed(effect.replace(actor=BOT.id), ALLOWED),
+        ev.Passed(effect.replace(session=elsewhere), ALLOWED),
+    ]
+    before = played.core.turn.kept()
+    for passed in others:
+        with pytest.raises(GateRefused):
+            played.handle(asking(asked, ANN, passed))
+    assert played.done == [] and played.core.turn.kept() == before
+    assert played.handle(asking(asked, ANN, ev.Passed(effect, ALLOWED)))
+
+
+@pytest.mark.requirement("A8")
+def test_without_a_policy_and_for_the_host_itself_nothing_need_be_asked() -> None:
+    played = Played()
+    assert played.handle(ev.SizeAsked(ANN.id, NOW, OPERATOR, Size(90, 30))), "it runs nothing"
+    assert played.handle(ev.EndAsked(HOST_ACTOR, NOW)) == [do.EndTree()]
+    free = SessionMachine(SESSION, (), Size(80, 24), played.authority, TurnMachine(), now=NOW)
+    assert do.SendSignal(2) in free.handle(ev.SignalAsked(ANN.id, NOW, OPERATOR, 2))
+    assert free.handle(ev.EndAsked(ANN.id, NOW)) == [do.EndTree()]

@@ -188,7 +188,7 @@ def test_a_policy_is_in_every_journal_it_applies_to_before_it_is_in_force(host: 
     assert entries[2].digest == "" and entries[1].digest  # type: ignore[attr-defined]
     assert [each.scope for _, each in host.live[OTHER].recorded] == ["label:prod"]  # type: ignore[attr-defined]
     assert seen[0] is False
-    began = [body.scope for _, body in host.book.entries_for(OTHER, ("prod",))]  # type: ignore[attr-defined]
+    began = [body.scope for _, body in host.book.entries_for(OTHER, ("prod",))]
     assert began == ["label:prod"], "what a session that begins writes into its journal"
 
 

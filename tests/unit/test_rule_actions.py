@@ -59,7 +59,7 @@ def test_what_depends_on_nothing_but_the_action_is_known(text: str, kinds: set[E
 
 
 def test_the_starters_concern_programs_where_they_name_them() -> None:
-    assert concerned("", "starter:two-person rm*") == LINES
+    assert concerned("", "starter:two-person rm*") == LINES | {EffectKind.EXEC}
     assert concerned("", "starter:agents-observe") == ALL
     assert concerned("", "starter:hold-destructive") == LINES | {EffectKind.EXEC}
     workspace = concerned("", "starter:agents-in-workspace")

@@ -12,8 +12,10 @@ and is imported only when it is used, because start-up time is part of every com
     journal/             a journal from the host or from its files; `hold export`
     session_address.py   MACHINE/NAME and ID@RELAY-URL
     scope_options.py     where an envelope counts
+    decision_options.py  approving and denying
     first_link.py        what `hold up` prints when the host is up
     start_host.py        a host, started if none runs
+    host_check.py        what keeps a host that is up from its work
     hung_daemon.py       a daemon that does not answer
 """
 

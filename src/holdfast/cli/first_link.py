@@ -7,11 +7,10 @@ import os
 import sys
 
 from holdfast.cli.text.qr_code import print_code
-from holdfast.model.errors import RelayUnreachable
 from holdfast.model.home import Home, home_of
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import target_host
-from holdfast.sdk.reach.host_relays import only_here, own_started, relays, wait_until_reached
+from holdfast.sdk.reach.host_relays import only_here, relays, wait_until_reached
 from holdfast.wire.messages import admission as ad
 
 _REACHED_S = 10.0  # for the host's own relay to start and be dialled: it takes half a second
@@ -27,18 +26,6 @@ def say_how(home: Home) -> None:
     with Host(home.socket, client="hold up") as host:
         if relays(host):
             print(f"the host is up; `{OWN_DEVICE}` makes a link to it")
-
-
-def check_relay(home: Home) -> None:
-    """Raises when the host's own relay cannot listen where it was asked to. The host stays up: it
-    serves this machine, and goes on trying."""
-    with Host(home.socket, client="hold up") as host:
-        failed = [each for each in own_started(host, _REACHED_S) if not each.reached]
-    if failed:
-        raise RelayUnreachable(
-            f"the host is up, but its relay {failed[0].said}",
-            hint="free that port, or `hold down` and `hold up --listen` with another one",
-        )
 
 
 def show_link(home: Home) -> None:

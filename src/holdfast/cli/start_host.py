@@ -40,6 +40,7 @@ def carry_on(path: str) -> bool:
         return False
     _check_outside(home)
     if not _keepers_wait(home):
+        _say_what_was_lost(home)
         return False
     with contextlib.suppress(OSError), open(_relay_choice(home), encoding="utf-8") as file:
         os.environ.setdefault(RELAY_VARIABLE, file.read().strip())
@@ -90,6 +91,21 @@ def _check_outside(home: Home) -> None:
         raise HostDown(
             "the host of this session is down, and from inside it is not started",
             hint="run `hold up` in a terminal that is not in a session of this host",
+        )
+
+
+def _say_what_was_lost(home: Home) -> None:
+    """As after a restart of the machine: the next host records it, and lists what was in flight."""
+    lost = 0
+    with contextlib.suppress(OSError):
+        for each in os.scandir(f"{home.state}/sessions"):
+            known = set(os.listdir(each.path))
+            lost += "spec.json" in known and "tombstone.json" not in known
+    if lost:
+        were = "session was" if lost == 1 else "sessions were"
+        raise HostDown(
+            f"no host is running here, and {lost} {were} lost with the last one",
+            hint="start one with `hold up -d`; `hold ls` then says what was in flight",
         )
 
 

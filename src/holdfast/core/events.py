@@ -24,6 +24,14 @@ class SessionEvent(Record):
     now: float
 
 
+class Passed(Record):
+    """An effect that a policy was asked about and let pass. While one is in force, what it is about
+    is refused to an actor without it."""
+
+    effect: ProposedEffect
+    verdict: Verdict
+
+
 class ChannelOpened(SessionEvent):
     """An operator opened a channel; `size` is its terminal's, if it may set the canonical one."""
 
@@ -75,6 +83,7 @@ class SizeAsked(SessionEvent):
     operator: OperatorId
     size: Size
     channel: int | None = None
+    passed: Passed | None = None  # needed where the shell runs something by it: the signal WINCH
 
 
 class SignalAsked(SessionEvent):
@@ -82,6 +91,7 @@ class SignalAsked(SessionEvent):
 
     operator: OperatorId
     signal: int
+    passed: Passed | None = None
 
 
 class ForwardAsked(SessionEvent):
@@ -174,6 +184,8 @@ class DetachAsked(SessionEvent):
 
 class EndAsked(SessionEvent):
     """Somebody asks for the end."""
+
+    passed: Passed | None = None
 
 
 class MainEnded(SessionEvent):

@@ -67,6 +67,11 @@ class InputMachine:
         """The last number that waits or was taken."""
         return self._offered.get(operator, 0)
 
+    def is_behind(self, operator: OperatorId, seq: int) -> bool:
+        """Whether an input of this number, or of a later one, waits or was taken; 0 is no number
+        yet."""
+        return 0 < seq <= self.last(operator)
+
     @property
     def is_empty(self) -> bool:
         return not self._queue and self.gated is None

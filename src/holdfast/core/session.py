@@ -40,7 +40,9 @@ from holdfast.model.gate import EffectKind, Outcome, ProposedEffect, Verdict
 from holdfast.model.ids import HOST_ACTOR, ActorId, OperatorId, SessionId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
-from holdfast.model.state import Ending
+from holdfast.model.state import Ending, signal_name
+
+RESIZED = "WINCH"  # the signal that a new size is judged as
 
 
 class _Decision(NamedTuple):
@@ -89,9 +91,11 @@ class SessionMachine:
         gate: SavedGate | None = None,
         now: float = 0.0,
         keys_rebound: Callable[[], bool] = lambda: False,
+        resize_runs: Callable[[], bool] = lambda: False,
     ) -> None:
         """`in_force`: whether a policy applies here; `gate`: what waited at the gate;
-        `keys_rebound`: whether keys at the prompt may do anything."""
+        `keys_rebound`: whether keys at the prompt may do anything; `resize_runs`: whether somebody
+        made the shell run something when its terminal gets another size."""
         self.id = session
         self.labels = labels
         self.state = state
@@ -106,6 +110,7 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
+        self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
         self._released, self._released_number = gate.released, gate.released_number
@@ -209,6 +214,8 @@ class SessionMachine:
 
     def _size_asked(self, event: ev.SizeAsked) -> list[do.Effect]:
         event.size.checked()
+        if self._resize_runs():
+            self._check_passed(event, EffectKind.SIGNAL, RESIZED)
         if event.channel is not None:
             before = self.attachments.answerer
             self.attachments.has_size(event.operator, event.channel, event.size)
@@ -217,8 +224,24 @@ class SessionMachine:
         return [*took, *self._resize(event.size)]
 
     def _signal_asked(self, event: ev.SignalAsked) -> list[do.Effect]:
+        self._check_passed(event, EffectKind.SIGNAL, signal_name(event.signal))
         took = self._write(event.actor, event.operator, Right.SIGNAL, event.now)
         return [*took, do.SendSignal(event.signal)]
+
+    def _check_passed(
+        self, event: ev.SizeAsked | ev.SignalAsked | ev.EndAsked, kind: EffectKind, text: str
+    ) -> None:
+        """While a policy is in force, nothing that it was not asked about happens: whoever hands in
+        such an event has to ask first (host/gate/session_gate.py)."""
+        if event.actor == HOST_ACTOR or not self.inputs.policy_in_force:
+            return
+        passed = event.passed
+        if passed is not None and passed.verdict.outcome is Outcome.ALLOW:
+            effect = passed.effect
+            judged = effect.session, effect.actor, effect.kind, effect.text
+            if judged == (self.id, event.actor, kind, text):
+                return
+        raise GateRefused("no policy was asked about it", hint="`hold policy show` lists them")
 
     def _write(
         self, actor: str, operator: OperatorId, right: Right, now: float, size: int = 0
@@ -682,6 +705,7 @@ class SessionMachine:
             self._check(event.actor, Right.END, event.now)
         if self.state.is_over:
             return []
+        self._check_passed(event, EffectKind.END, "")
         self._step(StateStep.END_ASKED)
         return [do.EndTree()]
 

@@ -33,7 +33,7 @@ from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
-from holdfast.host.gate.approval_requests import ApprovalRequests
+from holdfast.host.gate.approval_requests import ApprovalRequests, NoBranches
 from holdfast.host.gate.effect_judge import EffectJudge
 from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.policy_book import PolicyBook
@@ -218,7 +218,7 @@ class Daemon:
             self.forwarding,
             HostRequests(self, self.registry.live),
             ActionRequests(ways_in, self.store, actors, self.scores, self.registry.may_see_id),
-            ApprovalRequests(self.registry, self.operators),
+            ApprovalRequests(self.registry, self.operators, NoBranches()),
             PolicyRequests(
                 self.policies,
                 actors,
@@ -281,8 +281,8 @@ class Daemon:
         ending = []
         for live in list(self.registry.live.values()):
             try:
-                await live.gate.check(EffectKind.END, actor, "", may_wait=False)
-                live.handle(ev.EndAsked(actor, now()))
+                passed = await live.gate.check(EffectKind.END, actor, "", may_wait=False)
+                live.handle(ev.EndAsked(actor, now(), passed))
                 ending.append(live.closing.tombstone)
             except HoldfastError as error:
                 log.info("%s runs on: %s", live.spec.name, error.message)

@@ -129,11 +129,11 @@ class Registry(Generic[S]):
         return (uid, name) in self._names or (uid, name) in self._starting
 
     def _like_an_id(self, name: str) -> bool:
-        """Shaped like an id, or a prefix of an id of any user: root finds all of them."""
+        """Shaped like an id, or a prefix of an id of any user, live or ended however long ago: root
+        finds all of them."""
         if _as_id(name) is not None:
             return True
-        ids = (*self.live, *(stored.info.id for stored in self._over()))
-        return len(name) >= ID_PREFIX_MIN_CHARS and any(each.startswith(name) for each in ids)
+        return len(name) >= ID_PREFIX_MIN_CHARS and self._store.has_id_like(name)
 
     # -- finding ------------------------------------------------------------------------------
 

@@ -21,12 +21,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from holdfast.adapters import atomic_file, signing
 from holdfast.journal.pruned import PrunedJournal
 from holdfast.model.discontinuity import DiscontinuityCause
-from holdfast.model.errors import StorageFailed, why_not
+from holdfast.model.errors import SessionPruned, StorageFailed, why_not
 from holdfast.model.ids import SessionId
 from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.record import Malformed, Record
@@ -70,6 +70,42 @@ class Stored(Record):
             return self
         info = self.info.replace(state=SessionState.LOST, ending=ending.typed())
         return self.replace(info=info)
+
+
+class _Identified(Protocol):
+    @property
+    def id(self) -> SessionId: ...
+
+
+class _OpenJournal(Protocol):
+    @property
+    def seq(self) -> int: ...
+
+    def flush(self) -> None: ...
+
+
+class JournaledSession(Protocol):
+    """A live session, as far as its journal is read."""
+
+    @property
+    def spec(self) -> _Identified: ...
+
+    @property
+    def journal(self) -> _OpenJournal: ...
+
+
+def journal_of(found: JournaledSession | Stored) -> tuple[SessionId, int | None]:
+    """Whose journal is to be read, and up to which entry: with all that happened until now; None:
+    to its end. Raises SessionPruned."""
+    if not isinstance(found, Stored):
+        found.journal.flush()
+        return found.spec.id, found.journal.seq
+    if found.info.pruned_at is not None:
+        raise SessionPruned(
+            f"the journal of {found.info.name} was removed from disk",
+            hint=f"`hold verify {found.info.id}` shows what can still be proven",
+        )
+    return found.info.id, None
 
 
 class SessionStore:
@@ -192,6 +228,13 @@ class SessionStore:
             if not stored.is_unacknowledged:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{self.directory(session)}/{_UNACKNOWLEDGED}")
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def has_id_like(self, beginning: str) -> bool:
+        """Whether the id of any session begins so, live, ended or pruned."""
+        try:
+            return any(name.startswith(beginning) for name in os.listdir(self._root))
         except OSError as error:
             raise storage_failed(error) from error
 

@@ -220,6 +220,11 @@ class JudgedEntry(Body, tag="judged"):
     contributors: tuple[Contributor, ...] = ()  # who had a part in it, the actor first
     text_known: bool = True
     approved_by: tuple[str, ...] = ()  # actors who had approved this very effect
+    # of a program, or of a file that is opened: its arguments (the first 4,000 characters, whole
+    # words), and its path
+    argv: tuple[str, ...] = ()
+    path: str = ""
+    cwd: str = ""  # where it would happen; empty when it was not recorded
 
 
 class ApprovalAskedEntry(Body, tag="approval_asked"):

@@ -27,7 +27,7 @@ class Right(StrEnum):
     TURN_GRANT = "turn.grant"  # give the turn to somebody, while holding it
     SEIZE = "seize"  # take the turn without being given it, or take it from its holder
     HALT = "halt"  # freeze the tree, and resume it
-    APPROVE = "approve"  # reserved for effects held at a gate; nothing asks for it yet
+    APPROVE = "approve"  # approve or deny what a policy holds
     FORK = "fork"  # reserved for forking a session; nothing asks for it yet
     CHECKPOINT = "checkpoint"  # reserved for checkpoints; nothing asks for it yet
     MOVE = "move"  # reserved for moving a session; nothing asks for it yet

@@ -75,7 +75,7 @@ class OutputGap(HoldfastError):
     """Output is missing: frames of it, or what rolled off before it could be read."""
 
     code = "output_gap"
-    exit_status = 76
+    exit_status = 79  # no other error's: a script can tell that the command itself has ended
     retryable = True
 
 

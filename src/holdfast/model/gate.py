@@ -41,6 +41,16 @@ class Part(StrEnum):
     SHAPED = "shaped"  # wrote last in a shell that does not report what it holds
 
 
+_DID = {
+    Part.TRIGGER: "sets it off",
+    Part.TYPED: "typed a part of it",
+    Part.INPUT: "typed into the program that does it",
+    Part.STATE: "set {what}, which it uses",
+    Part.FILE: "wrote {what}, which it uses",
+    Part.SHAPED: "wrote in the shell when nobody could see what it changed",
+}
+
+
 class Contributor(Record):
     """An actor behind an effect, and how."""
 
@@ -50,6 +60,12 @@ class Contributor(Record):
     part: Part  # how
     what: str = ""  # of state and files: which, as `var:PATH`, `alias:ls`, `file:/tmp/s.sh`
     command: int = 0  # the number of the command by which it did that; 0: none, or not known
+
+    @property
+    def did(self) -> str:
+        """How it had a part in the effect, for people."""
+        text = _DID[self.part].format(what=self.what or "state of the shell")
+        return f"{text} (command {self.command})" if self.command else text
 
 
 class ProposedEffect(Record):
@@ -69,7 +85,8 @@ class ProposedEffect(Record):
     path: str = ""  # of the program, or of the file
     cwd: str = ""
     workspace: str = ""  # the session's
-    environment: tuple[str, ...] = ()  # NAME=VALUE, what differs from how the session began
+    # NAME=VALUE, what differs from how the session began; NAME alone if its value is not known
+    environment: tuple[str, ...] = ()
     destination: str = ""  # of a connection: host:port
     turn_holder: str = ""  # the actor's id
     approved_by: tuple[ActorId, ...] = ()  # those who approved this very effect

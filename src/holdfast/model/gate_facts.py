@@ -35,7 +35,7 @@ class Facts(Record):
     hosts: tuple[str, ...] = ()  # network destinations that it names: host or host:port
     assigned: tuple[str, ...] = ()  # names of the variables that it sets
     functions: tuple[str, ...] = ()  # names of the functions that it defines
-    environment: tuple[str, ...] = ()  # of an exec: names of variables that differ
+    environment: tuple[str, ...] = ()  # names of variables that differ
 
     @property
     def unread(self) -> bool:

@@ -15,10 +15,12 @@ EVENT_BACKLOG = 256  # events held for one operator that does not read; then it 
 ANSWERS_MAX_BYTES = 1 << 20  # answers waiting for one operator; then it is not read until it reads
 REQUESTS_IN_FLIGHT = 64  # unanswered requests of one connection; more are not read until one ends
 OPERATORS_MAX = 1024  # connections to one host; further ones are refused with limit_reached
-# Of them, kept for local connections of root and the host's own user: others cannot use up what
-# `halt` needs.
+# Of them, kept for local connections of root and the host's own user, from outside of sessions:
+# others cannot use up what `halt` needs.
 OPERATORS_KEPT = 64
-USER_CONNECTIONS = 256  # of one other unix user, or of one actor through relays; then refused
+# Of one other unix user, from inside one session of the host's own, or of one actor through relays;
+# then refused.
+USER_CONNECTIONS = 256
 GREETING_S = 10.0  # for a connection's hello; then it is closed: a client says it at once
 
 # -- the end-to-end channel (docs/channel.md) ---------------------------------------------------

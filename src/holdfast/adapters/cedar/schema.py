@@ -26,6 +26,7 @@ _CONTEXT = """
   paths: Set<String>, pathsOutside: Bool,
   hosts: Set<String>, usesNetwork: Bool, assigned: Set<String>, functions: Set<String>,
   environment: Set<String>, path: String, argv: Set<String>, cwd: String, destination: String,
+  turnHolder: String, epoch: Long,
 """
 
 SCHEMA = (
@@ -142,4 +143,6 @@ def _shared_context(question: Question) -> dict[str, Any]:
         "argv": list(effect.argv),
         "cwd": effect.cwd,
         "destination": effect.destination,
+        "turnHolder": str(effect.turn_holder),
+        "epoch": effect.epoch,
     }

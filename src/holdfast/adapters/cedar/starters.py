@@ -97,6 +97,7 @@ def _two_person(pattern: str) -> str:
     if not pattern.isprintable():
         raise PolicyInvalid(f"not a pattern: {pattern[:60]!r}")
     # A text of TOML is one of JSON, if its characters are printable.
+    lines = json.dumps(pattern, ensure_ascii=False)
     return f"""\
 # Who presses Enter is not enough: one other person approves. So does what could not be read.
 default = "allow"
@@ -104,9 +105,20 @@ default = "allow"
 [[rule]]
 name = "two-person"
 what = ["line", "input"]
-lines = {json.dumps(pattern, ensure_ascii=False)}
+lines = {lines}
 then = "hold"
 quorum = 1
 approvers = "human"
 reason = "two people: one presses Enter, another one approves"
+
+# The same command in a script (level contained). What a held line starts is approved with it.
+[[rule]]
+name = "two-person-programs"
+what = "exec"
+lines = {lines}
+unread = false
+then = "hold"
+quorum = 1
+approvers = "human"
+reason = "two people: one runs it, another one approves"
 """

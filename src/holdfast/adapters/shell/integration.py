@@ -20,6 +20,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from holdfast.adapters.proc import procfs
 from holdfast.adapters.shell.reports import (
     RECORD_MAX_BYTES,
     CommandBegin,
@@ -47,6 +48,7 @@ __all__ = [
     "Report",
     "ReportReader",
     "integrate",
+    "is_replaced",
     "make_fifo",
     "make_state_file",
     "may_probe",
@@ -54,6 +56,7 @@ __all__ = [
     "state_path",
 ]
 
+_OURS = b"HOLD_SHELL_"  # so begins what a shell is told in its environment
 SHELLS = Path(__file__).resolve().parents[2] / "shells"
 
 FIFO_BYTES = 64 << 10  # reports of some hundred commands while no daemon reads; then they are lost
@@ -225,6 +228,16 @@ def make_state_file(path: str, uid: int, gid: int) -> None:
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & 0o077:
         raise FileExistsError(f"{path} is not this session's state file")
+
+
+def is_replaced(pid: int) -> bool:
+    """Whether the process that was started as an integrated shell has begun another program
+    (`exec bash`). A process keeps what was in its environment when its program began, and ours is
+    exported to nothing that a shell starts. False where that cannot be read."""
+    with suppress(OSError):
+        began_with = procfs.read(f"/proc/{pid}/environ").split(b"\0")
+        return bool(began_with[0]) and not any(each.startswith(_OURS) for each in began_with)
+    return False
 
 
 def may_probe(typed: bytes) -> bool:

@@ -9,15 +9,6 @@ from holdfast.cli.text.table import ago
 from holdfast.model.approval_info import ApprovalInfo
 from holdfast.wire.messages.gate_approvals import ApprovalMessage
 
-_PARTS = {
-    "trigger": "sets it off",
-    "typed": "typed of it",
-    "input": "typed into its program",
-    "state": "set",
-    "file": "wrote",
-    "shaped": "wrote last in a shell that does not say what it holds",
-}
-
 
 def held_sentence(approval: ApprovalInfo) -> str:
     """That it waits, for whom, and what to do; one line."""
@@ -62,10 +53,7 @@ def approval_lines(approval: ApprovalInfo) -> list[str]:
     # All of it: nobody approves what was cut away.
     lines += [f"    | {sanitize(line, len(line))}" for line in text.split("\n")]
     for each in approval.contributors:
-        what = f" {sanitize(each.what)}" if each.what else ""
-        command = f", by command {each.command}" if each.command else ""
-        part = _PARTS.get(each.part, each.part)
-        lines.append(f"    {sanitize(each.name)} ({each.kind}): {part}{what}{command}")
+        lines.append(f"    {sanitize(each.name)} ({each.kind}): {sanitize(each.did)}")
     where = f"    in {sanitize(approval.cwd)} as {sanitize(approval.user)}"
     lines.append(f"{where}, workspace {sanitize(approval.workspace)}")
     if approval.reason or approval.policy:

@@ -30,8 +30,8 @@ class UserQuotas(Record):
     disk_bytes: int = USER_DISK_BYTES
 
     def check_connection(self, own: int, others: int, total: int, *, trusted: bool) -> None:
-        """Raise unless one more may come. `own`: of the same user; `others`: of all users that
-        have no place kept for them."""
+        """Raise unless one more may come. `own`: of the same user, or from inside the same session
+        of the host's own user; `others`: of all that have no place kept for them."""
         _check_total(total, OPERATORS_MAX, "connections")
         if trusted:
             return
@@ -40,7 +40,8 @@ class UserQuotas(Record):
                 f"you have your limit of {self.connections} connections to this host",
                 hint="close some; `user_connections` in its config.toml sets the limit",
             )
-        _check_total(others, OPERATORS_MAX - OPERATORS_KEPT, "connections of other users")
+        kept = OPERATORS_MAX - OPERATORS_KEPT
+        _check_total(others, kept, "connections of other users and from inside sessions")
 
     def check_session(self, used: Usage, ring_bytes: int, total: int, *, trusted: bool) -> None:
         """Raise unless this user may have one more session, with a ring of this size."""

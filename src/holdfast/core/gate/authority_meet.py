@@ -10,22 +10,15 @@ What the host did by itself, and the state with which the session began, have no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from holdfast.core.access.authority import Authority
 from holdfast.model.envelope import Right
-from holdfast.model.errors import ActorRevoked, EnvelopeExpired, NotPermitted
-from holdfast.model.gate import Contributor, Part
+from holdfast.model.errors import ActorRevoked, EnvelopeExpired, HoldfastError, NotPermitted
+from holdfast.model.gate import Contributor, Outcome, Part, Verdict
 from holdfast.model.ids import HOST_ACTOR, SessionId
 
-_DID = {
-    Part.TRIGGER: "sets it off",
-    Part.TYPED: "typed a part of it",
-    Part.INPUT: "typed into the program that does it",
-    Part.STATE: "set {what}, which it uses",
-    Part.FILE: "wrote {what}, which it uses",
-    Part.SHAPED: "wrote in the shell when nobody could see what it changed",
-}
+AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
 
 
 def check_contributors(
@@ -46,15 +39,19 @@ def check_contributors(
         except (NotPermitted, ActorRevoked, EnvelopeExpired) as refusal:
             adopts = each.part in (Part.STATE, Part.FILE) and each.what
             raise type(refusal)(
-                f"{each.name or authority.name(each.actor)} {did(each)}: {refusal.message}",
+                f"{each.name or authority.name(each.actor)} {each.did}: {refusal.message}",
                 hint=f"set it again another way, or take it on: `hold adopt NAME {each.what}`"
                 if adopts
                 else refusal.hint,
             ) from refusal
 
 
-def did(contributor: Contributor) -> str:
-    """How this actor had a part in the effect, for people."""
-    text = _DID[contributor.part].format(what=contributor.what or "state of the shell")
-    command = contributor.command
-    return f"{text} (command {command})" if command else text
+def refused_by_authority(
+    check: Callable[[Iterable[Contributor]], None], contributors: Iterable[Contributor]
+) -> Verdict | None:
+    """Asked before any policy: the refusal, if one of them may not write now. `check` raises."""
+    try:
+        check(contributors)
+    except HoldfastError as refusal:
+        return Verdict(Outcome.REFUSE, refusal.message, policy=AUTHORITY)
+    return None

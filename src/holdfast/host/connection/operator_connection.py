@@ -74,9 +74,14 @@ class OperatorConnection:
     """An actor's client, attached to this host over one socket."""
 
     def __init__(
-        self, host: ConnectionHost, sock: socket.socket, guest: Actor | None = None
+        self,
+        host: ConnectionHost,
+        sock: socket.socket,
+        guest: Actor | None = None,
+        inside: Inside | None = None,
     ) -> None:
-        """`guest`: the actor that a channel through a relay has proven (reach.remote_stream)."""
+        """`guest`: the actor that a channel through a relay has proven (reach.remote_stream).
+        `inside`: the session that the peer's process runs in."""
         self._host = host
         self.sock = sock
         sock.setblocking(False)
@@ -84,10 +89,13 @@ class OperatorConnection:
         _, peer_uid, _ = struct.unpack("3i", credentials)
         self.uid = peer_uid if guest is None else guest.uid
         self._guest = guest
-        # Against whose quota it counts, and whether it may use the places kept for the host's own.
+        self.inside = inside
+        # Against whose quota it counts, and whether it may use the places kept for the host's own:
+        # a program of theirs inside a session may not, an agent there would keep them from `halt`.
         self.user = f"uid {peer_uid}" if guest is None else f"actor {guest.id}"
         self.is_trusted = guest is None and peer_uid in (0, os.getuid())
-        self.inside: Inside | None = None  # the session its process runs in; set when accepted
+        if self.is_trusted and inside is not None:
+            self.user, self.is_trusted = f"session {inside.session}", False
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
         self.claimed_id: OperatorId | None = None  # as its Hello said
@@ -205,6 +213,10 @@ class OperatorConnection:
             self.uid = self.local_actor.uid
         self.act_as(self.local_actor)
         self.answer(self._host.welcome(self))
+
+    @property
+    def has_greeted(self) -> bool:
+        return self.id is not None
 
     @property
     def identity(self) -> OperatorId:

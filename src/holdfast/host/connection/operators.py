@@ -23,6 +23,7 @@ from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted
 from holdfast.model.ids import ActorId, OperatorId, SessionId
 from holdfast.model.inside import Inside
+from holdfast.model.limits import OPERATORS_MAX
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Carried
@@ -76,7 +77,7 @@ class Operators:
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
         self._host_key, self._quotas = host_key, quotas
-        self._connected: set[OperatorConnection] = set()
+        self._connected: dict[OperatorConnection, None] = {}  # the oldest first
         self.came = 0  # connections since this daemon started
 
     # -- coming and going ---------------------------------------------------------------------
@@ -105,31 +106,44 @@ class Operators:
             loop.remove_reader(self._listener)
             loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._accept)
             return
-        operator = OperatorConnection(self, sock)
+        inside, refusal = None, None
+        try:
+            inside = inside_of(sock, self._registry.live)
+        except NotPermitted as error:
+            refusal = error
+        operator = OperatorConnection(self, sock, inside=inside)
         if operator.uid not in (0, os.getuid()) and os.getuid() != 0:
             operator.close()  # the socket's mode forbids it already
-            return
-        self.add(operator)
-        try:
-            operator.inside = inside_of(sock, self._registry.live)
-        except NotPermitted as error:
-            operator.refuse(error)
+        elif refusal is not None:
+            operator.refuse(refusal)
+        else:
+            self.add(operator)
 
     def add(self, operator: OperatorConnection) -> None:
         """From this machine, or through a relay."""
+        self.came += 1
+        if operator.is_trusted and len(self._connected) >= OPERATORS_MAX:
+            self._make_room()
         own = sum(each.user == operator.user for each in self._connected)
         others = sum(not each.is_trusted for each in self._connected)
         total = len(self._connected)
-        self._connected.add(operator)
-        self.came += 1
+        self._connected[operator] = None
         try:
             self._quotas.check_connection(own, others, total, trusted=operator.is_trusted)
         except LimitReached as error:
             operator.refuse(error)
 
+    def _make_room(self) -> None:
+        """For one of the host's own: whoever has said nothing for longest goes."""
+        for oldest in self._connected:
+            if not oldest.has_greeted:
+                oldest.refuse(LimitReached("this host needed the place", hint="connect again"))
+                oldest.close()
+                return
+
     def closed(self, operator: OperatorConnection) -> None:
         """A connection ended, after its channels were closed."""
-        self._connected.discard(operator)
+        self._connected.pop(operator, None)
         self._forwarding.operator_left(operator)
         for used in tuple(operator.sessions_used):
             used.connection_closed(operator)

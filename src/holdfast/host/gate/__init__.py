@@ -3,6 +3,8 @@ behind it, and what was measured afterwards.
 
 session_gate.py         what waits at the gate of one session: asked about, judged, recorded
 judge.py                asks the policy, within a bound
+judged_entry.py         an effect and its verdict, for the journal
+start_judge.py          a session is judged before it is started
 approval_notices.py     approvals: recorded, announced, and what changed since they were asked
 approval_requests.py    requests to list, approve and deny
 policy_source.py        a text or a starter -> a prepared policy

@@ -25,14 +25,13 @@ from holdfast.host.gate.score_book import ScoreBook
 from holdfast.host.gate.session_look import absolute_globs
 from holdfast.host.session.input_requests import InputRequests, InputTarget, check_channel_free
 from holdfast.host.session.record import SessionRecord
-from holdfast.host.session_store import SessionStore, Stored
+from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.model.action import Action, DeclaredAction
 from holdfast.model.actor import Actor
 from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     SessionBusy,
-    SessionPruned,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ACTION_MAX_BYTES, ACTION_RETRIES_MAX, SCORE_DAYS
@@ -106,7 +105,7 @@ class ActionRequests:
         line = line_of(action, fish=live.spec.shell == "fish")
         asked = m.Exec(request.id, request.session, request.seq, line, action.key, action.intent)
         execution = commands.executions.find(actor, who, asked)
-        if execution is None and 0 < request.seq <= live.core.inputs.last(who):
+        if execution is None and live.core.inputs.is_behind(who, request.seq):
             self._ways_in.begin_exec(live, operator, asked)  # which says that it is not known
         if execution is None:
             _check_seen(live)
@@ -136,7 +135,7 @@ class ActionRequests:
         action: Action,
         begun: Begun | None,
     ) -> Execution:
-        if 0 < request.seq <= live.core.inputs.last(operator.identity):
+        if live.core.inputs.is_behind(operator.identity, request.seq):
             raise SessionBusy("an input sent after this action was typed before it")
         _check_seen(live)
         retried = tuple(code[:_CODE_CHARS] for code in request.retried[-ACTION_RETRIES_MAX:])
@@ -177,13 +176,7 @@ class ActionRequests:
     async def _trace(
         self, operator: OperatorConnection, request: ga.GetTrace, found: Found
     ) -> ActionTrace:
-        if isinstance(found, Stored):
-            session, through = found.info.id, None
-            if found.info.pruned_at is not None:
-                raise SessionPruned(f"the journal of {found.info.name} was removed from disk")
-        else:
-            found.journal.flush()
-            session, through = found.spec.id, found.journal.seq
+        session, through = journal_of(found)
         reader = JournalReader(self._store.directory(session))
         return await asyncio.to_thread(
             lambda: find_action(

@@ -3,7 +3,7 @@ session machine; an approval of a session that it may not observe does not exist
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from holdfast.core.gate.approvals import ApprovalStatus
@@ -12,8 +12,11 @@ from holdfast.host.connection.operators import AttendedSession, Operators
 from holdfast.host.gate.approval_notices import ApprovalNotices
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
-from holdfast.model.errors import InvalidArgument, NoSuchApproval
+from holdfast.model.approval_info import ApprovalInfo
+from holdfast.model.errors import InvalidArgument, LevelUnavailable, NoSuchApproval
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import APPROVAL_ID_MIN_CHARS
+from holdfast.ports.try_first import TryFirst
 from holdfast.wire.messages import gate_approvals as m
 from holdfast.wire.messages.base import Answer
 
@@ -30,11 +33,21 @@ class SessionsSeenBy(Protocol):
     def seen_live(self, actor: Actor) -> Sequence[ApprovalSession]: ...
 
 
+class NoBranches(TryFirst):
+    """Sessions cannot be branched yet."""
+
+    async def tried(self, session: SessionId, approval: str) -> ApprovalInfo:
+        raise LevelUnavailable(
+            "nothing can be tried first yet: no level can branch a session",
+            hint="approve or deny it by what `hold approvals` shows",
+        )
+
+
 class ApprovalRequests:
     """Handlers of one host."""
 
-    def __init__(self, registry: SessionsSeenBy, audience: Operators) -> None:
-        self._registry, self._audience = registry, audience
+    def __init__(self, registry: SessionsSeenBy, audience: Operators, branches: TryFirst) -> None:
+        self._registry, self._audience, self._branches = registry, audience, branches
 
     def approvals(
         self,
@@ -51,8 +64,16 @@ class ApprovalRequests:
         every.sort(key=lambda info: (info.status != ApprovalStatus.PENDING, info.asked_at))
         return m.ApprovalsShown(request.id, tuple(every))
 
-    def approve(self, operator: OperatorConnection, request: m.Approve) -> Answer:
+    def approve(
+        self, operator: OperatorConnection, request: m.Approve
+    ) -> Answer | Awaitable[Answer]:
+        if request.try_first:
+            return self._tried(operator, request)
         return self._decide(operator, request, approve=True)
+
+    async def _tried(self, operator: OperatorConnection, request: m.Approve) -> Answer:
+        live, id = self._find(operator, request.approval)
+        return m.ApprovalShown(request.id, await self._branches.tried(live.spec.id, id))
 
     def deny(self, operator: OperatorConnection, request: m.Deny) -> Answer:
         return self._decide(operator, request, approve=False)

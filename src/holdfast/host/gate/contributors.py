@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.gate.command_book import Approved
-from holdfast.model.actor import ActorKind
+from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.gate import Contributor, Part
 from holdfast.model.ids import HOST_ACTOR, ActorId
+
+KnownActor = Callable[[ActorId], Actor | None]
 
 
 class Provenance(Protocol):
@@ -48,10 +49,14 @@ class Provenance(Protocol):
         ...
 
 
-def contributor(actors: ActorBook, actor: str, part: Part) -> Contributor:
-    known = actors.get(actor)
-    kind = known.kind if known else ActorKind.SERVICE
-    return Contributor(ActorId(actor), actors.name(actor), kind, part)
+def contributor(
+    known: KnownActor, actor: str, part: Part, what: str = "", command: int = 0
+) -> Contributor:
+    """An actor that is not known, or not any longer, counts as an agent: a rule that is stricter
+    about agents must not be avoided by removing one."""
+    found = known(ActorId(actor))
+    name, kind = (found.name, found.kind) if found else (str.__str__(actor), ActorKind.AGENT)
+    return Contributor(ActorId(actor), name, kind, part, what, command)
 
 
 def typed_before(found: Iterable[Contributor]) -> list[Contributor]:

@@ -32,6 +32,7 @@ from holdfast.adapters.seccomp.gate_messages import (
     Wrote,
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
+from holdfast.core.gate.authority_meet import AUTHORITY, refused_by_authority
 from holdfast.host.gate.answerer_link import Asker
 from holdfast.host.gate.command_book import Approved
 from holdfast.host.session.parcel import SessionSpec
@@ -53,7 +54,6 @@ _OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKind
 _FUNCTION = re.compile(r"BASH_FUNC_([^%=]+)%%=")  # as bash hands a function to another one
 _FILES_TOLD = 30  # in one message, with the longest paths
 _APPROVED_MAX = 64  # programs of one session whose children belong to their approval
-AUTHORITY = "authority"  # in place of a policy, when a contributor's right is missing
 
 
 class Answerers(Protocol):
@@ -417,10 +417,9 @@ class ExecGate:
 
     async def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
         spec = self._spec
-        try:
-            self._check_rights(effect.contributors)
-        except HoldfastError as error:
-            return Verdict(Outcome.REFUSE, error.message, AUTHORITY)
+        refusal = refused_by_authority(self._check_rights, effect.contributors)
+        if refusal is not None:
+            return refusal
         if question.target:
             return self._reaching(effect, question)
         if not self._policy.concerns(spec.id, spec.labels, question.kind):

@@ -1,23 +1,21 @@
 """Effects from a journal, to judge them again: what a policy would have said, and why one was
 judged as it was. Nothing here is executed.
 
-A journal has a command with its authors, and not who shaped the state that it used: so what is
-judged again may have had more behind it than is known now.
+A journal has a command with its authors, and with the originators of the shell's state that it
+used. Which of them is behind which key it does not say, nor who wrote the files that it ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from holdfast.host.gate.contributors import KnownActor, contributor
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session_store import Stored
 from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
-from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.gate import Contributor, EffectKind, Part, ProposedEffect
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.record import Record
-
-Known = Callable[[ActorId], Actor | None]
 
 
 class PastSession(Record):
@@ -53,7 +51,7 @@ def session_of(found: SessionSpec | Stored) -> PastSession:
 
 
 def commands(
-    entries: Iterator[Entry], session: PastSession, known: Known
+    entries: Iterator[Entry], session: PastSession, known: KnownActor
 ) -> Iterator[PastEffect | None]:
     """Each command that its shell began; None: nobody is known to have typed it."""
     for entry in entries:
@@ -62,19 +60,22 @@ def commands(
 
 
 def command(
-    entry: Entry, body: CommandBegan, session: PastSession, known: Known
+    entry: Entry, body: CommandBegan, session: PastSession, known: KnownActor
 ) -> PastEffect | None:
-    """The line of one command, by those who typed it: the last of them set it off."""
+    """The line of one command, by those who typed it: the last of them set it off; and by those
+    behind the shell's state that it used."""
     authors = tuple(dict.fromkeys(ActorId(each) for each in body.authors if each))
     if not authors:
         return None
     first, *others = reversed(authors)
+    behind = [each for each in body.originators if each and each not in authors]
     effect = line_of(
         session,
         body.text,
         (
-            contributor(first, known, Part.TRIGGER),
-            *(contributor(each, known, Part.TYPED) for each in others),
+            contributor(known, first, Part.TRIGGER),
+            *(contributor(known, each, Part.TYPED) for each in others),
+            *(contributor(known, each, Part.STATE) for each in behind),
         ),
         body.cwd,
     )
@@ -83,17 +84,13 @@ def command(
 
 def judged(body: JudgedEntry, session: PastSession) -> ProposedEffect:
     """What was judged then, by everybody who had a part in it; approvals of then do not count."""
-    line = line_of(session, body.text, body.contributors)
-    return line.replace(kind=EffectKind(body.kind), text_known=body.text_known)
-
-
-def contributor(actor: ActorId, known: Known, part: Part) -> Contributor:
-    """An actor that is not known any longer counts as an agent: a rule that is stricter about
-    agents must not be avoided by removing one."""
-    found = known(actor)
-    if found is None:
-        return Contributor(actor, str(actor), ActorKind.AGENT, part)
-    return Contributor(actor, found.name, found.kind, part)
+    line = line_of(session, body.text, body.contributors, body.cwd)
+    return line.replace(
+        kind=EffectKind(body.kind),
+        text_known=body.text_known,
+        argv=body.argv,
+        path=body.path,
+    )
 
 
 def line_of(

@@ -68,6 +68,7 @@ class PolicyBook(GatePolicy):
         """`has_ended`: whether a session is over for good, and not only not carried on yet."""
         self._store, self._live, self._judge, self._host_uid = store, live, judge, host_uid
         self._has_ended = has_ended
+        self._starting: dict[SessionId, int] = {}  # sessions that are no live ones yet, by user
         self.damaged = ""
         self._policies: dict[tuple[str, bool, int], tuple[KeptPolicy, PreparedPolicy]] = {}
         try:
@@ -130,7 +131,8 @@ class PolicyBook(GatePolicy):
         if kept.uid in (0, self._host_uid):
             return True
         live = self._live.get(SessionId(session))
-        return live is None or live.spec.uid == kept.uid
+        uid = live.spec.uid if live is not None else self._starting.get(SessionId(session))
+        return uid is None or uid == kept.uid
 
     def ungated(self, scope: str) -> tuple[str, ...]:
         """The live sessions of a scope where what programs do cannot be judged, by name."""
@@ -237,11 +239,38 @@ class PolicyBook(GatePolicy):
 
     # -- showing --------------------------------------------------------------------------------
 
-    def entries_for(self, session: str, labels: tuple[str, ...]) -> Iterator[tuple[str, Body]]:
+    @contextlib.contextmanager
+    def starting(self, session: SessionId, uid: int) -> Iterator[None]:
+        """A session of this unix user is not live yet, and will be soon."""
+        self._starting[session] = uid
+        try:
+            yield
+        finally:
+            del self._starting[session]
+
+    def entries_for(
+        self, session: str, labels: tuple[str, ...]
+    ) -> tuple[tuple[str, GatePolicySet], ...]:
         """For a journal that begins: policies that apply from the start, each by whom."""
-        for kept, _ in self._policies.values():
-            if self._applies(kept, session, labels):
-                yield kept.set_by, GatePolicySet(kept.scope, kept.digest, kept.source, kept.floor)
+        return tuple(
+            (kept.set_by, GatePolicySet(kept.scope, kept.digest, kept.source, kept.floor))
+            for kept, _ in self._policies.values()
+            if self._applies(kept, session, labels)
+        )
+
+    def entries_since(
+        self,
+        before: tuple[tuple[str, GatePolicySet], ...],
+        session: str,
+        labels: tuple[str, ...],
+    ) -> Iterator[tuple[str, GatePolicySet]]:
+        """What has changed since `entries_for` said that."""
+        now_applying = self.entries_for(session, labels)
+        places = {(each.scope, each.floor) for _, each in now_applying}
+        for by, gone in before:
+            if (gone.scope, gone.floor) not in places:
+                yield by, gone.replace(digest="")
+        yield from (each for each in now_applying if each not in before)
 
     def shown(
         self, may_see: Callable[[KeptPolicy], bool], spec: SessionSpec | None = None

@@ -30,11 +30,11 @@ from holdfast.host.gate.policy_store import KeptPolicy
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session_registry import has_ended
-from holdfast.host.session_store import SessionStore, Stored
+from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
 from holdfast.model.actor import Actor, ActorKind
 from holdfast.model.envelope import Envelope, Right, Scope
-from holdfast.model.errors import InvalidArgument, SessionPruned
+from holdfast.model.errors import InvalidArgument
 from holdfast.model.gate import Contributor, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.gate_policy import Explanation, JudgedLine, PartShown
 from holdfast.model.grant import Reach
@@ -266,12 +266,8 @@ class PolicyRequests:
         )
 
     def _past(self, found: Found) -> PastSession:
-        if isinstance(found, Stored):
-            if found.info.pruned_at is not None:
-                raise SessionPruned(f"the journal of {found.info.name} was removed from disk")
-            return session_of(found)
-        found.journal.flush()
-        return session_of(found.spec)
+        journal_of(found)
+        return session_of(found if isinstance(found, Stored) else found.spec)
 
 
 def _live(found: Found) -> PolicedSession:

@@ -29,13 +29,13 @@ from holdfast.core.gate.line_reading import read_line, used_keys
 from holdfast.core.gate.originators import KeptOrigins, Origin, OriginatorBook, merged
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved, CommandBook, KnownCommand, PartIn, replayed
+from holdfast.host.gate.contributors import contributor
 from holdfast.host.gate.file_originators import FileOriginators, KeptFiles
 from holdfast.journal import entries
-from holdfast.model.actor import ActorKind
 from holdfast.model.gate import Contributor, Part
-from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.record import Malformed, Record
-from holdfast.model.shell_state import ShellState
+from holdfast.model.shell_state import ShellState, shapes_commands
 
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
@@ -291,6 +291,22 @@ class SessionProvenance:
         """The shell's working directory, as it last said; "" if it did not."""
         return self._state.cwd if self._state is not None else ""
 
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """What programs inherit that is not as the session began: `NAME=VALUE`, or the name alone
+        of a variable whose value the shell does not tell."""
+        exported = self._state.exported if self._state is not None else {}
+        return tuple(
+            f"{name}={value}" if shapes_commands(name) else name
+            for name, value in exported.items()
+            if f"var:{name}" in self.book.entries
+        )
+
+    @property
+    def prompt_seen(self) -> bool:
+        """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
+        return self._prompt > 0
+
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody
         while it reports."""
@@ -356,9 +372,8 @@ class SessionProvenance:
 
     def contributor(self, part: PartIn) -> Contributor:
         """With its name and kind."""
-        known = self._authority.actor(ActorId(part.actor))
-        name, kind = (known.name, known.kind) if known else (part.actor, ActorKind.AGENT)
-        return Contributor(ActorId(part.actor), name, kind, part.part, part.what, part.command)
+        known = self._authority.actor
+        return contributor(known, part.actor, part.part, part.what, part.command)
 
     def check(self, contributors: Iterable[Contributor]) -> None:
         """Raise unless all of them may write here now: an effect has no more authority than each

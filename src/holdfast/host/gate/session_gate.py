@@ -18,17 +18,23 @@ from typing import Any, NamedTuple, Protocol
 from holdfast.adapters import pty
 from holdfast.core import events as ev
 from holdfast.core.gate.approvals import Approval, ApprovalStatus
+from holdfast.core.gate.authority_meet import refused_by_authority
 from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
-from holdfast.core.session import SessionMachine
-from holdfast.host.access.actor_book import ActorBook
+from holdfast.core.session import RESIZED, SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved
-from holdfast.host.gate.contributors import Provenance, contributor, merged, typed_before
+from holdfast.host.gate.contributors import (
+    KnownActor,
+    Provenance,
+    contributor,
+    merged,
+    typed_before,
+)
 from holdfast.host.gate.judge import Judge
+from holdfast.host.gate.judged_entry import judged_entry
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
-from holdfast.journal import entries
 from holdfast.model.envelope import Right
 from holdfast.model.errors import GateRefused, HoldfastError
 from holdfast.model.gate import (
@@ -89,7 +95,7 @@ class SessionGate:
         core: SessionMachine,
         commands: ShellCommands,
         record: SessionRecord,
-        actors: ActorBook,
+        known: KnownActor,
         judge: Judge | None,
         provenance: Provenance,
         master: int,
@@ -104,7 +110,7 @@ class SessionGate:
     ) -> None:
         """`judge`: None on a host that has no policies; `offset`: of the output."""
         self._core, self._commands, self._journal = core, commands, record
-        self._actors, self._judge, self.provenance = actors, judge, provenance
+        self._known, self._judge, self.provenance = known, judge, provenance
         self._master = master
         self._facts, self._offset, self._activity = facts, offset, activity
         self._handle, self._save, self._type_as_host = handle, save, type_as_host
@@ -137,7 +143,9 @@ class SessionGate:
         passing = self._core.passing
         if passing is None or passing.number != piece.seq:
             return  # text between two commits
-        self._journal.record(piece.actor, _judged(passing.effect, passing.verdict, secret))
+        self._journal.record(
+            piece.actor, judged_entry(passing.effect, passing.verdict, secret=secret)
+        )
         if passing.effect.kind is EffectKind.LINE and piece.data in ENTERS:
             self._commands.walked_history = False
             actors = tuple(each.actor for each in passing.effect.contributors)
@@ -155,7 +163,7 @@ class SessionGate:
 
     def record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
         """Of what does not pass."""
-        self._journal.record_best_effort(effect.actor, _judged(effect, verdict, False))
+        self._journal.record_best_effort(effect.actor, judged_entry(effect, verdict))
 
     def clear_line(self, *, in_program: bool) -> None:
         """A line was refused: nobody shall enter it by mistake. A program's keys are its own."""
@@ -230,11 +238,8 @@ class SessionGate:
 
     async def _verdict(self, judge: Judge, effect: ProposedEffect) -> Verdict:
         """By the authority of everybody behind it, as it is now, and then by the policy."""
-        try:
-            self.provenance.check(effect.contributors)
-        except HoldfastError as refusal:
-            return Verdict(Outcome.REFUSE, refusal.message, policy="authority")
-        return await judge.judge(effect)
+        refusal = refused_by_authority(self.provenance.check, effect.contributors)
+        return refusal or await judge.judge(effect)
 
     async def _judge_paste(self, number: int, reader: TerminalReader) -> None:
         """A paste of several lines is text if the shell waits for keys in a key map where it is."""
@@ -272,7 +277,7 @@ class SessionGate:
         if not reader.is_shell:
             text = None if reader.state is SessionState.SECRET else self._typed_to_program(gated)
             authors = self._commands.typed.authors()
-            by = [contributor(self._actors, author, Part.TYPED) for author in authors]
+            by = [contributor(self._known, author, Part.TYPED) for author in authors]
             by += typed_before(self.provenance.behind_running())
             effect = self._facts(EffectKind.INPUT, actor, self._all_behind(actor, by))
             return effect.replace(text=text or "", text_known=text is not None)
@@ -283,7 +288,7 @@ class SessionGate:
     def _all_behind(
         self, actor: str, others: list[Contributor] | tuple[Contributor, ...]
     ) -> tuple[Contributor, ...]:
-        return merged(contributor(self._actors, actor, Part.TRIGGER), others)
+        return merged(contributor(self._known, actor, Part.TRIGGER), others)
 
     async def _line(self, actor: str, gated: GatedInput) -> Line:
         """What the shell is about to take, with what it has read of it before, and by whom. A key
@@ -311,9 +316,7 @@ class SessionGate:
         by = typed_before((*found, *history, *before.by))
         if text is None:
             shapers = self._shapers or self._core.turn.holders
-            by += [
-                contributor(self._actors, each, Part.SHAPED) for each in shapers if each != actor
-            ]
+            by += [contributor(self._known, each, Part.SHAPED) for each in shapers if each != actor]
         return Line(text, tuple(by))
 
     def _typed_to_program(self, gated: GatedInput) -> str | None:
@@ -335,22 +338,23 @@ class SessionGate:
 
     async def check(
         self, kind: EffectKind, actor: ActorId, text: str, *, may_wait: bool = True
-    ) -> None:
-        """Raise unless the actor may do this now; while it is held, wait, or refuse."""
+    ) -> ev.Passed | None:
+        """Raise unless the actor may do this now; while it is held, wait, or refuse. What it gives
+        belongs into the event that follows; None: no policy is in force."""
         if self._judge is None or not self._core.inputs.policy_in_force:
-            return
+            return None
         self._core.check_right(actor, _NEEDS[kind], now())
-        await self._check(kind, actor, text, (), may_wait=may_wait)
+        return await self._check(kind, actor, text, (), may_wait=may_wait)
 
     @property
     def resize_is_judged(self) -> bool:
         """Somebody made the shell run something when its terminal gets another size."""
         return self.in_force and bool(self.provenance.behind_resize())
 
-    async def check_resize(self, actor: str) -> None:
+    async def check_resize(self, actor: str) -> ev.Passed:
         """As the signal that it is. Nothing waits for an approval: by then the size is another."""
         by = self.provenance.behind_resize()
-        await self._check(EffectKind.SIGNAL, actor, "WINCH", by, may_wait=False)
+        return await self._check(EffectKind.SIGNAL, actor, RESIZED, by, may_wait=False)
 
     async def _check(
         self,
@@ -360,7 +364,7 @@ class SessionGate:
         others: tuple[Contributor, ...],
         *,
         may_wait: bool,
-    ) -> None:
+    ) -> ev.Passed:
         assert self._judge is not None, "a policy is in force"
         effect = self._facts(kind, ActorId(actor), self._all_behind(actor, others))
         effect = effect.replace(text=text)
@@ -373,7 +377,8 @@ class SessionGate:
             self.record_judged(effect, verdict)
             why = verdict.reason or "it gives no reason"
             raise GateRefused(f"the policy refuses it: {why}")
-        self._journal.record(actor, _judged(effect, verdict, False))
+        self._journal.record(actor, judged_entry(effect, verdict))
+        return ev.Passed(effect, verdict)
 
     async def ask(self, effect: ProposedEffect, verdict: Verdict) -> Approval:
         """Until it is decided; refused unless it is approved. What another daemon asked is waited
@@ -447,16 +452,3 @@ def _is_about(approval: Approval, effect: ProposedEffect) -> bool:
         effect.actor,
     )
     return same and same_people
-
-
-def _judged(effect: ProposedEffect, verdict: Verdict, secret: bool) -> entries.JudgedEntry:
-    return entries.JudgedEntry(
-        effect.kind,
-        "" if secret else effect.text,
-        verdict.outcome,
-        verdict.reason,
-        verdict.policy,
-        effect.contributors,
-        effect.text_known and not secret,
-        effect.approved_by,
-    )

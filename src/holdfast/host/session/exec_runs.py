@@ -47,6 +47,7 @@ class Execution:
         self.restored = restored  # its asker spoke to another daemon
         self.followers: WeakSet[Follower] = WeakSet()  # operators that are still here, and others
         self.mark_deadline = 0.0
+        self.begins_with = ""  # its first line; only in the daemon that typed it
         self.held_by = ""  # the approval that its line waits for, or waited for
 
     @property
@@ -158,6 +159,7 @@ class Executions:
             action=action,
         )
         execution = Execution(record)
+        execution.begins_with = request.command.strip().split("\n")[0].rstrip()
         self._among(record).append(execution)
         return execution
 

@@ -175,7 +175,7 @@ class InputRequests:
     ) -> Execution:
         """Type it, once. It is saved before: whoever asks again after a crash must find it.
         `action`: the structured action of which it is the command line."""
-        if 0 < request.seq <= live.core.inputs.last(operator.identity):
+        if live.core.inputs.is_behind(operator.identity, request.seq):
             raise InputUnknown(
                 "this command line was submitted before; its outcome is no longer kept",
                 hint="look at the screen before you run it again",
@@ -217,16 +217,15 @@ class InputRequests:
         live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id
 
-        def resize() -> m.Answer:
-            live.handle(ev.SizeAsked(actor, now(), who, request.size, request.channel))
+        def resize(passed: ev.Passed | None) -> m.Answer:
+            live.handle(ev.SizeAsked(actor, now(), who, request.size, request.channel, passed))
             return m.Done(request.id)
 
         if not live.gate.resize_is_judged:
-            return resize()
+            return resize(None)
 
         async def judged() -> m.Answer:
-            await live.gate.check_resize(actor)
-            return resize()
+            return resize(await live.gate.check_resize(actor))
 
         return judged()
 
@@ -238,16 +237,16 @@ class InputRequests:
         live.presence.note_connection(operator)
         who, actor = operator.identity, operator.actor.id
 
-        def send() -> m.Answer:
-            live.handle(ev.SignalAsked(actor, now(), who, request.signal))
+        def send(passed: ev.Passed | None) -> m.Answer:
+            live.handle(ev.SignalAsked(actor, now(), who, request.signal, passed))
             return m.Done(request.id)
 
         if not live.gate.in_force:
-            return send()
+            return send(None)
 
         async def judged() -> m.Answer:
-            await live.gate.check(EffectKind.SIGNAL, actor, signal_name(request.signal))
-            return send()
+            signal = signal_name(request.signal)
+            return send(await live.gate.check(EffectKind.SIGNAL, actor, signal))
 
         return judged()
 

@@ -18,12 +18,12 @@ from holdfast.host.session.handoff import Handoffs
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
-from holdfast.host.session_store import SessionStore, Stored
+from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.journal import entries
 from holdfast.journal.judging import judge
 from holdfast.journal.proof import prove
 from holdfast.journal.pruned import PrunedJournal
-from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged, SessionPruned
+from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Judgement
 from holdfast.model.limits import EXEC_KEY_MAX_CHARS
@@ -108,30 +108,24 @@ class JournalRequests:
         return journal_messages.Blamed(request.id, tuple(asked), len(lines))
 
     def _records(self, found: Found, *, judged: bool = False) -> Records:
-        if isinstance(found, Stored):
-            if found.info.pruned_at is not None and not judged:
-                raise SessionPruned(
-                    f"the journal of {found.info.name} was removed from disk",
-                    hint=f"`hold verify {found.info.id}` shows what can still be proven",
-                )
+        if judged and isinstance(found, Stored):  # also what is left of one that was removed
             return Records(self._store, found.info.id)
-        found.journal.flush()
-        return Records(self._store, found.spec.id, found.journal.seq)
+        session, through = journal_of(found)
+        return Records(self._store, session, through or 0)
 
     def gather(self, found: Found) -> Gathered:
         """What blame reads: the output that is held now, or that was held at the end."""
         names = {str(each.id): each.name for each in self._actors.authority.actors()}
         if isinstance(found, Stored):
-            self._records(found)  # or it was removed
-            info = found.info
-            with self._store.open_output(info.id) as file:
-                held, held_from = file.read(), info.held_from
-            size, session, through = info.size, info.id, None
+            session, through = journal_of(found)  # or it was removed
+            with self._store.open_output(session) as file:
+                held, held_from = file.read(), found.info.held_from
+            size = found.info.size
         else:
             found.output.drain()
-            found.journal.flush()
+            session, through = journal_of(found)
             held, held_from = found.ring.copy(found.ring.tail, found.ring.head), found.ring.tail
-            size, session, through = found.size, found.spec.id, found.journal.seq
+            size = found.size
         directory = self._store.directory(session)
         return Gathered(
             held=held,

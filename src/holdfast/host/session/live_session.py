@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shlex
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -33,6 +32,7 @@ from holdfast.host.gate.approval_notices import ApprovalNotices
 from holdfast.host.gate.exec_gate import ExecGate
 from holdfast.host.gate.group_contributors import GroupContributors
 from holdfast.host.gate.held_calls import HeldCalls
+from holdfast.host.gate.judged_entry import judged_entry
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
@@ -147,6 +147,7 @@ class LiveSession:
             gate=parcel.gate,
             now=now(),
             keys_rebound=lambda: self._keys_rebound(),
+            resize_runs=lambda: bool(self.provenance.behind_resize()),
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -166,7 +167,7 @@ class LiveSession:
         self.watching = StateWatch(
             self.state,
             partial(daemon.operators.state_changed, self),
-            besides=lambda: self.provenance.shaped_by(),
+            besides=self._shaped_by,
         )
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
@@ -250,6 +251,7 @@ class LiveSession:
             changed=changed,
             runs=lambda by: self.handle(ev.CommandRuns(HOST_ACTOR, now(), by)),
             name=name,
+            spawn=self.spawn,
         )
         self.actions = ActionRuns(
             spec.id,
@@ -275,7 +277,7 @@ class LiveSession:
             core,
             self.commands,
             self.journal,
-            daemon.actors,
+            daemon.actors.authority.actor,
             daemon.gate_judge,
             self.provenance,
             master,
@@ -504,6 +506,7 @@ class LiveSession:
             contributors,
             cwd=describe.cwd(spec),
             workspace=spec.workspace or spec.cwd,
+            environment=self.provenance.environment,
             turn_holder=str.__str__(core.turn.holder or ""),
         )
 
@@ -613,17 +616,7 @@ class LiveSession:
 
     def _record_judged(self, effect: ProposedEffect, verdict: Verdict) -> None:
         """Before it happens. Raises if what is allowed cannot be recorded."""
-        text = effect.text or shlex.join(effect.argv) or effect.path
-        entry = entries.JudgedEntry(
-            effect.kind,
-            text[:_TEXT_KEPT_CHARS],
-            verdict.outcome,
-            verdict.reason,
-            verdict.policy,
-            effect.contributors,
-            effect.text_known,
-            effect.approved_by,
-        )
+        entry = judged_entry(effect, verdict)
         if verdict.outcome is Outcome.ALLOW:
             self.journal.record(effect.actor, entry)
         else:

@@ -170,8 +170,8 @@ class SessionRequests:
             return self._ended(request, found)
 
         async def judged() -> m.Answer:
-            await found.gate.check(EffectKind.END, actor, "")
-            found.handle(ev.EndAsked(actor, now()))
+            passed = await found.gate.check(EffectKind.END, actor, "")
+            found.handle(ev.EndAsked(actor, now(), passed))
             return await self._ended(request, found)
 
         return judged()
@@ -230,6 +230,8 @@ class SessionRequests:
         if isinstance(found, Stored):
             if not attach.raw:
                 raise has_ended(found)
+            if found.is_lost and (attach.since or 0) > found.info.output_offset:
+                raise has_ended(found)  # what a reader that comes back has read is not held
             self._attach_stored(operator, attach, found.info)
             return
         live = found

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from holdfast.adapters import pty
+from holdfast.adapters.proc import procfs
 from holdfast.adapters.session_memory import output_ring
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.shell import report_fifo
@@ -24,6 +25,7 @@ from holdfast.adapters.shell.integration import (
     PromptShown,
     Report,
     ReportReader,
+    is_replaced,
     may_probe,
 )
 from holdfast.core.gate.commit_bytes import walks_history
@@ -31,6 +33,7 @@ from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.exec_runs import Execution, Executions
+from holdfast.host.session.halt_control import Spawn
 from holdfast.host.session.line_attribution import (
     BEGIN_WAIT_S,
     LineAttribution,
@@ -63,6 +66,8 @@ _LEAD_TO_A_SHELL = frozenset(
     ("bash", "zsh", "fish", "sh", "dash", "su", "sudo", "ssh", "docker", "podman", "kubectl")
 )
 GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
+_PENDING_TRIES = 4  # to ask for a line that did not begin; a loaded machine may answer late
+_REPLACED_CHECK_MAX_S = 30.0  # between two looks whether a running command replaced the shell
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -93,6 +98,7 @@ class ShellCommands:
         changed: Callable[[], None],
         runs: Callable[[str], object],
         name: Callable[[str], str],
+        spawn: Spawn,
     ) -> None:
         """`may_type`: whether the host may type on behalf of this actor; `changed`: the state of
         the session may be another; `runs`: whose command line the shell runs now, "" if none."""
@@ -101,7 +107,7 @@ class ShellCommands:
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
         self._save, self._changed, self._runs, self._name = save, changed, runs, name
-        self._provenance = provenance
+        self._provenance, self._spawn = provenance, spawn
         self._loop = asyncio.get_running_loop()
         # When the shell reported something, and when a prompt; when an Enter was typed, or a key.
         self._heard_at = self._prompt_at = self._enter_at = self._typed_at = 0.0
@@ -173,12 +179,14 @@ class ShellCommands:
                 hint="type with `hold send` and look with `hold wait` and `hold screen`",
             )
         self.read_reports()  # what was reported and not yet read counts
+        state = self._activity()
         if self.exec is not None:
+            if state is SessionState.PROMPT and self.exec.record.command is not None:
+                self._check_prompt_reported()
             raise SessionBusy(
                 "another exec is running in this session",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
-        state = self._activity()
         if state in (SessionState.INPUT, SessionState.SECRET):
             raise self._in_use(state)
         if state is not SessionState.PROMPT:
@@ -186,12 +194,45 @@ class ShellCommands:
                 f"the session's shell is not at its prompt; the session is {state}",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
             )
+        self._check_prompt_reported()
         if self.typed.prompt_may_have_text:
             shown = f": {self._prompt_text[:_SHOWN_CHARS]!r}" if self._prompt_text else ""
             raise TextAtPrompt(
                 f"text typed at the prompt waits for its Enter{shown}",
                 hint=f"finish it, or clear it with `hold keys {name} C-c`",
             )
+
+    def _check_prompt_reported(self) -> None:
+        """Raise if what looks like the shell's prompt is none that it reported: a line typed there
+        would be read by something else, and nothing would be heard of it."""
+        self.read_reports()  # a shell says that it asks for a line before it reads one
+        name, last = self._spec.name, self.last
+        look = f"type with `hold send {name} --enter LINE` and look with `hold screen {name}`"
+        if program := self._replaced_by():
+            raise NoShellIntegration(
+                f"{program} took the place of the session's shell, and does not report its "
+                "commands",
+                hint=look,
+            )
+        if not self.typed.at_prompt and last is not None:
+            text = last.text[:_SHOWN_CHARS]
+            raise TerminalInUse(
+                f"the shell still runs {text!r}, which reads the terminal",
+                hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` "
+                "ends most of them",
+            )
+        if not self._provenance.prompt_seen or self.is_silent:
+            raise NoShellIntegration(
+                "the shell waits for input at a prompt that it did not report",
+                hint=f"an empty line shows whether it does: `hold keys {name} Enter`; else {look}",
+            )
+
+    def _replaced_by(self) -> str:
+        """The program that took the shell's place: by `exec`, typed or in a start-up file."""
+        pid = procfs.main_pid(self._spec.place)
+        with contextlib.suppress(OSError):
+            return procfs.stat_of(pid).name if is_replaced(pid) else ""
+        return ""
 
     def _in_use(self, state: SessionState) -> TerminalInUse:
         """Which program it is, and what to do. The group's first process may be gone; a shell below
@@ -348,7 +389,14 @@ class ShellCommands:
         if self._line is None:  # else the shell is being asked, and at work on its answer
             if self._activity() is not SessionState.PROMPT:
                 return None if self.typed.at_prompt else ""
-            if not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:]):
+            self.read_reports()  # a shell says that it asks for a line before it reads one
+            if not self.typed.at_prompt:
+                return ""  # `read -e` looks like a prompt, and so does a shell put in its place
+            if (
+                not self._provenance.prompt_seen
+                or self._replaced_by()
+                or not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:])
+            ):
                 return None
             self._line, self._line_at = self._loop.create_future(), self.typed.last.at
             self._type_as_host(LINE_PROBE)
@@ -411,7 +459,7 @@ class ShellCommands:
             until = self._loop.time() + _LINE_WAIT_S  # it answers before it reads on
             while self._activity() is SessionState.WORKING and self._loop.time() < until:
                 await asyncio.sleep(_READS_ON_S)
-        if 0 < seq <= self._inputs.last(operator):
+        if self._inputs.is_behind(operator, seq):
             raise SessionBusy("an input sent after this command line was typed before it")
         then()
 
@@ -479,9 +527,7 @@ class ShellCommands:
 
     def _check_begun(self, execution: Execution) -> None:
         """Whether the shell has read the line and waits for more of it."""
-        if self.exec is not execution or (
-            execution.record.command is not None and not execution.restored
-        ):
+        if self.exec is not execution:
             return
         # In this order: before a shell has read its Enter it looks as if it asked for more; and
         # one that is back at its prompt has reported before what it ran.
@@ -489,22 +535,58 @@ class ShellCommands:
         self.read_reports()
         if self.exec is not execution:
             return
-        if not waits or (execution.record.command is not None and not execution.restored):
+        if execution.record.command is not None and not execution.restored:
+            self._check_replaced(execution, BEGIN_WAIT_S)
+        elif not waits:
             self._loop.call_later(BEGIN_WAIT_S, self._check_begun, execution)
         elif execution.restored:
-            why: HoldfastError = InputUnknown(
+            why = InputUnknown(
                 "the line was typed before the daemon was replaced, and the shell has not said "
                 "what became of it",
                 hint="look at the screen before you run it again",
             )
             self._give_up(execution, why)
         else:
-            self._type_as_host(_CLEAR_LINE)
-            why = InvalidArgument(
+            self._spawn(self._ask_what_waits(execution))
+
+    async def _ask_what_waits(self, execution: Execution) -> None:
+        """The shell waits at a prompt and has not said that the line began. It is refused only if
+        it is still in the line editor; else it may have run, and the report of it is lost."""
+        text: str | None = None
+        for _ in range(_PENDING_TRIES):
+            text = await self.read_prompt_line()
+            if self.exec is not execution or execution.record.command is not None:
+                return
+            if text is not None:
+                break
+        if text and text.strip().startswith(execution.begins_with):
+            self.clear_refused(continued=True, known=True)
+            why: HoldfastError = InvalidArgument(
                 "the shell waits for the rest of the command line: it is not complete",
                 hint="close its quotes, brackets and blocks; the line was cleared",
             )
+        else:
+            why = InputUnknown(
+                "the shell read the line, is at a prompt again, and has not said what became of it",
+                hint="it may have run: look at the screen before you run it again",
+            )
+        self._give_up(execution, why)
+
+    def _check_replaced(self, execution: Execution, waited_s: float) -> None:
+        """Whether the command put another shell in the place of the one that would report its end;
+        asked less and less often."""
+        if self.exec is not execution:
+            return
+        if self._activity() is SessionState.PROMPT and (program := self._replaced_by()):
+            why = InputUnknown(
+                f"the command put {program} in the place of the session's shell: its end will not "
+                "be reported",
+                hint=f"look with `hold screen {self._spec.name}`; type with `hold send`",
+            )
             self._give_up(execution, why)
+        else:
+            wait_s = min(2 * waited_s, _REPLACED_CHECK_MAX_S)
+            self._loop.call_later(wait_s, self._check_replaced, execution, wait_s)
 
     def exec_held(self, operator: OperatorId, seq: int, approval: str) -> None:
         """Whoever waits for the command line of this input hears that it waits for approval."""

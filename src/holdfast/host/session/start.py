@@ -19,6 +19,7 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.core.access.host_rules import check_may_run_as, check_may_show_keys
 from holdfast.host import config, levels
 from holdfast.host.clock import now
+from holdfast.host.gate.start_judge import ProposedStart, judge_start
 from holdfast.host.keeper_link import KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
@@ -93,8 +94,26 @@ async def _start(
     before = _predecessor(daemon, actor, run.predecessor)
     session = daemon.store.create()
     cwd = run.cwd or user.pw_dir
-    with contextlib.ExitStack() as undo:
+    with daemon.policies.starting(session, user.pw_uid), contextlib.ExitStack() as undo:
         undo.callback(daemon.store.forget, session)
+        judged = await judge_start(
+            daemon.gate_judge,
+            daemon.actors.authority,
+            actor,
+            ProposedStart(
+                session,
+                name,
+                run.labels,
+                level,
+                _FIRST_EPOCH,
+                argv,
+                cwd,
+                run.workspace or cwd,
+                run.env,
+                run.gate,
+            ),
+            now(),
+        )
         leasing = await daemon.leases.acquire(session) if run.rehomeable else None
         if leasing is not None:
             undo.callback(leasing.release)
@@ -136,6 +155,11 @@ async def _start(
             **(lineage_of(daemon.store, before.info.id) if before is not None else {}),
         )
         ours.callback(journal.close)
+        policies = daemon.policies.entries_for(session, run.labels)
+        for by, policy in policies:
+            journal.record(now(), epoch, by, policy)
+        if judged is not None:
+            journal.record(now(), epoch, actor.id, judged)
         await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
         spec = LaunchSpec(
             session=session,
@@ -203,8 +227,8 @@ async def _start(
         live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, journal, leasing)
         # It stops watching the descriptors before it closes them.
         undo.callback(live.close, keep=False)
-        for by, body in daemon.policies.entries_for(session, run.labels):
-            live.record_policy(by, body)
+        for by, policy in daemon.policies.entries_since(policies, session, run.labels):
+            live.record_policy(by, policy)
         live.start()
         daemon.store.save_spec(Stored(live.info(), user.pw_uid, boot_id()))
         live.deposit()

@@ -26,6 +26,7 @@ _INVOLUNTARY = {TurnStepKind.SEIZE, TurnStepKind.REVOKE, TurnStepKind.EXPIRE, Tu
 _SYSTEM_CALL = (
     "a system call that was under way may still complete; what it had begun is not undone"
 )
+_ACTORS_GROUP = "; a root program that moved itself out of the actor's group is not found by this"
 
 
 class TurnNotices:
@@ -84,7 +85,7 @@ class TurnNotices:
             last_input_by=name(last.actor),
             last_input_at=last.at or None,
             output_offset=self._ring.head,
-            caveat=_SYSTEM_CALL,
+            caveat=_SYSTEM_CALL + ("" if scope in ("", "session") else _ACTORS_GROUP),
         )
 
     # -- what happened --------------------------------------------------------------------------

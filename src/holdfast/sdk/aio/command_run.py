@@ -180,7 +180,8 @@ class Running:
                     elif isinstance(answer, m.ExecOutput):
                         self._output.add(answer.offset, answer.data)
                     elif isinstance(answer, m.ExecEnded):
-                        return self._result(answer, 0 if reader.joined else answer.lost_bytes)
+                        missed = 0 if reader.joined else answer.lost_bytes
+                        return self._result(answer, missed, ran=reader.began)
             finally:
                 reader.close()
 
@@ -189,12 +190,13 @@ class Running:
             return Act(0, self._session.id, seq, self._action, self._retried)
         return m.Exec(0, self._session.id, seq, self._line, self.key, self.intent)
 
-    def _result(self, ended: m.ExecEnded, missed: int) -> Result:
-        """`missed`: what the host says that this reading did not get."""
+    def _result(self, ended: m.ExecEnded, missed: int, *, ran: bool) -> Result:
+        """`missed`: what the host says that this reading did not get. The shell begins nothing for
+        a comment; then its status is that of an earlier command."""
         kept = self._output
         return Result(
             self.command,
-            ended.status,
+            ended.status if ran else None,
             kept.all(),
             ended.seconds,
             self.seq,

@@ -71,7 +71,7 @@ class Hold:
         NotPermitted if you had a part in it or may not approve there, and NoSuchApproval. By its id
         alone, or a unique beginning of it, it is approved as it is."""
         id, seen = _read(approval)
-        asked = gate_messages.Approve(0, id, note, seen)
+        asked = gate_messages.Approve(0, id, note, seen=seen)
         return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
 
     async def deny(self, approval: ApprovalInfo | str, note: str = "") -> ApprovalInfo:

@@ -47,7 +47,8 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     builtin typeset -g __hold_eol_had=0 __hold_eol_was= __hold_eol_set= # of PROMPT_EOL_MARK
 
     # At the head of each hook, as "${...[@]}" because the user may have set KSH_ARRAYS: none of the
-    # user's options from there on, and bytes instead of characters.
+    # user's options from there on, and bytes instead of characters. What comes before it is in
+    # braces whose errors go nowhere: `set -x` would show it.
     __hold_options=(-o no_multibyte -o no_aliases -o no_xtrace -o unset
         -o no_err_exit -o no_err_return -o no_all_export)
     builtin typeset -gr __hold_options
@@ -146,15 +147,14 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     }
 
     __hold_end() {
-        local __hold_status=$?
-        local -i __hold_sp=0
+        { local __hold_status=$?; local -i __hold_sp=0; } 2>/dev/null
         { [[ -o promptsp && -o promptcr ]] && __hold_sp=1; } 2>/dev/null
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local line=$__hold_line REPLY
         __hold_line=
         # Nothing ran: an empty line, a comment, ^C; or a line that does not parse.
         (( __hold_ran )) ||
-            [[ $line == *[^[:space:]]* && $line != [[:space:]]#\#* && $__hold_status != 0 ]] ||
+            [[ ${line//[[:space:]]/} == [^\#]* && $__hold_status != 0 ]] ||
             return 0
         {
             # The mark is on its way before the report: who has the report can wait for the mark.
@@ -174,12 +174,11 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
 
     # What `emulate` would hide from the state: the user's options, those that are on. To be run in
     # a hook itself, under these very options.
-    builtin typeset -gr __hold_note_options='{ local __hold_on=
-        builtin zmodload zsh/parameter && __hold_on="${(j: :kv)options[@]}"; } 2>/dev/null'
+    builtin typeset -gr __hold_note_options='local __hold_on=
+        builtin zmodload zsh/parameter && __hold_on="${(j: :kv)options[@]}"'
 
     __hold_prompt() {
-        local __hold_status=$?
-        builtin eval "$__hold_note_options"
+        { local __hold_status=$?; builtin eval "$__hold_note_options"; } 2>/dev/null
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local REPLY
         __hold_expand_again
@@ -278,8 +277,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
 
     # On the private key: the whole state, then the line as it stands in the editor.
     __hold_probed() {
-        builtin eval "$__hold_note_options"
-        { builtin emulate -L zsh; } 2>/dev/null
+        { builtin eval "$__hold_note_options"; builtin emulate -L zsh; } 2>/dev/null
         { __hold_write_state "$__hold_on" whole; } 2>/dev/null
         __hold_edited whole
     }
@@ -332,8 +330,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     # At the first prompt, when the user's files have added their hooks: ours go around them, so
     # that what theirs print is not taken for output of a command.
     __hold_install() {
-        { __hold_hook_up; } 2>/dev/null
-        __hold_prompt # with the user's options, which it tells of
+        { __hold_hook_up; __hold_prompt; } 2>/dev/null # with the user's options, of which it tells
     }
 
     __hold_hook_up() {

@@ -21,6 +21,9 @@ class Approve(Request, tag="approve"):
 
     approval: str  # its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
     note: str = ""  # for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+    # decide nothing, and only try it out in a branch of the session that is thrown away;
+    # `level_unavailable` where sessions cannot be branched, which is everywhere yet
+    try_first: bool = False
     # the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not
     # checked
     seen: str = ""

@@ -392,7 +392,7 @@ class ExecOutput(Answer, tag="exec_output"):
 
 
 class ExecEnded(Answer, tag="exec_ended"):
-    status: int  # exit status as the shell reports it
+    status: int  # exit status as the shell reports it; says nothing where no exec_began came
     cwd: str  # the shell's working directory afterwards
     seconds: float  # how long it took, as the host saw it
     lost_bytes: int = 0  # output that rolled off before it could be sent

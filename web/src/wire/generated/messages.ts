@@ -639,6 +639,7 @@ export interface Requests {
     fields: {
       approval: string // its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
       note?: string // for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
+      try_first?: boolean // decide nothing, and only try it out in a branch of the session that is thrown away; `level_unavailable` where sessions cannot be branched, which is everywhere yet
       seen?: string // the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not checked
     }
     answer: 'approval_shown'

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.decision_options import add_decision, print_decided
 from holdfast.sdk.client import Host
 
 SUMMARY = "approve what waits for approval"
@@ -19,20 +20,17 @@ def parser() -> Parser:
         "  hold approvals\n  hold approve 4f2a --seen 9c01d2aa7b3e5f04 --note 'checked with ops'",
     )
     parser.add_value("--seen", "VERSION", "as `hold approvals` showed it to you", default="")
-    parser.add_value("--note", "T", "for people to read; kept with it", default="")
-    parser.add_json()
-    parser.add_value("id", "ID", "as `hold approvals` shows it, or a beginning of it")
+    parser.add_flag(
+        "--try",
+        help="decide nothing, and try it in a branch of the session; refused, as no level has any",
+    )
+    add_decision(parser)
     return parser
 
 
 def run(options: Options) -> None:
     with Host(client="hold approve") as host:
-        approval = host.approve(options.id, options.note, options.seen)
-    if options.json:
-        print_json(approval.pack())
-        return
-    if approval.status == "pending":
-        have = len(approval.approved_by)
-        print(f"{approval.id} is approved by {have} of {approval.quorum}")
-    else:
-        print(f"{approval.id} is {approval.status}")
+        approval = host.approve(
+            options.id, options.note, options.seen, try_first=getattr(options, "try")
+        )
+    print_decided(options, approval)

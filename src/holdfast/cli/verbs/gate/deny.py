@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.decision_options import add_decision, print_decided
 from holdfast.sdk.client import Host
 
 SUMMARY = "refuse what waits for approval"
@@ -15,16 +16,11 @@ def parser() -> Parser:
         "approve it may deny it. A line is taken away from the prompt; whoever asked gets NOTE.",
         "  hold deny 4f2a --note 'not on a Friday'",
     )
-    parser.add_value("--note", "T", "for people to read; kept with it", default="")
-    parser.add_json()
-    parser.add_value("id", "ID", "as `hold approvals` shows it, or a beginning of it")
+    add_decision(parser)
     return parser
 
 
 def run(options: Options) -> None:
     with Host(client="hold deny") as host:
         approval = host.deny(options.id, options.note)
-    if options.json:
-        print_json(approval.pack())
-        return
-    print(f"{approval.id} is {approval.status}")
+    print_decided(options, approval)

@@ -39,7 +39,7 @@ def parser() -> Parser:
         "it was: by the number of its entry in `hold log`; `off` takes one out of force.\n\n"
         "Starters: agents-observe, hold-destructive, agents-in-workspace, two-person PATTERN.",
         "  hold policy set starter:hold-destructive --label prod\n"
-        "  hold policy set starter:'two-person terraform apply' --session deploy\n"
+        "  hold policy set starter:two-person 'terraform apply' --session deploy\n"
         "  hold policy set rules.toml --floor\n"
         "  hold policy check rules.toml --session build --json\n"
         "  echo 'rm -rf /' | hold policy check starter:hold-destructive\n"
@@ -83,13 +83,14 @@ def run(options: Options) -> int:
 
 def _check(options: Options) -> None:
     action, words = options.action, options.words
+    if action in ("set", "check") and words and words[0].startswith(_STARTER):
+        words[:] = [" ".join(words)]  # a pattern need not be quoted
     wanted = {"show": (0, 1), "set": (1, 1), "check": (1, 1), "explain": (2, 2), "off": (0, 0)}
     few, many = wanted[action]
     if not few <= len(words) <= many:
         example = {"set": " FILE", "check": " FILE", "explain": " NAME SEQ", "show": " [NAME]"}
         raise InvalidArgument(
             f"it is `hold policy {action}{example.get(action, '')}`",
-            hint="a starter with a pattern is one word: starter:'two-person terraform apply'",
         )
     if (options.label is not None or options.floor) and action not in _SCOPED:
         raise InvalidArgument(f"`hold policy {action}` takes no --label and no --floor")

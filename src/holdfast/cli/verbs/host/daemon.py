@@ -8,6 +8,7 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.host_check import check_works
 from holdfast.cli.hung_daemon import daemon_pid, kill_daemon
 from holdfast.cli.text.table import ago
 from holdfast.model.errors import HostDown, HostLost, TimedOut
@@ -28,7 +29,8 @@ def parser() -> Parser:
         "The daemon can be replaced at any time: keepers hold the sessions meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
         "returns when the new one answers. A daemon that hangs is killed. Exits with 78 if the "
-        "new one found the configuration wrong and uses the defaults. `status` shows "
+        "new one found the configuration wrong and uses the defaults, and fails if the new one "
+        "cannot start sessions or its relay cannot listen. `status` shows "
         "which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
     )
@@ -64,7 +66,9 @@ def _restart(as_json: bool) -> int:
     with host:
         new = _await_other(host, old)
         _say_replaced(old, new, time.monotonic() - began, as_json=as_json)
-        return _say_wrong(host)
+        status = _say_wrong(host)
+        check_works(host)
+        return status
 
 
 def _say_wrong(host: Host) -> int:

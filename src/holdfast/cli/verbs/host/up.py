@@ -7,11 +7,14 @@ import sys
 import time
 
 from holdfast.cli.arguments import Options, Parser, utf8, verb_parser
-from holdfast.cli.first_link import check_relay, how_to_listen, say_how, show_link
+from holdfast.cli.first_link import how_to_listen, say_how, show_link
+from holdfast.cli.host_check import check_answers, check_works
+from holdfast.cli.hung_daemon import daemon_pid
 from holdfast.cli.start_host import RELAY_VARIABLE, start_host
 from holdfast.model.errors import AlreadyUp
 from holdfast.model.home import home_of
 from holdfast.model.listening import OFF, listening
+from holdfast.sdk.client import Host
 
 SUMMARY = "start the host: supervisor, daemon and relay"
 
@@ -46,12 +49,13 @@ def run(options: Options) -> None:
     try:
         start_host(home)
     except AlreadyUp as error:
+        check_answers(home, daemon_pid(home))
         if options.listen:  # only a host that is started hears of it
             error.hint = f"to have its relay listen there, {how_to_listen(options.listen)}"
         raise
     with_relay = os.environ.get(RELAY_VARIABLE) != OFF
-    if with_relay:
-        check_relay(home)
+    with Host(home.socket, client="hold up") as host:
+        check_works(host)
     if options.detach:
         if with_relay:
             say_how(home)

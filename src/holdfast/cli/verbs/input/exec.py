@@ -28,6 +28,7 @@ from holdfast.wire.messages import session as m
 SUMMARY = "run one command line in a session's shell; print its output, exit with its status"
 
 EXIT_INTERRUPTED = 130
+EXIT_NOT_RUN = 125  # as `env` and `timeout` have it
 
 
 class CommandParser(Parser):
@@ -141,8 +142,9 @@ def _print_to_end(reader: ExecReader, name: str) -> int:
     finally:
         out.close()
     missed = max(missed, 0 if reader.joined else answer.lost_bytes)
-    if not reader.began:
-        print("hold: the shell did not run this line; see `hold screen`", file=sys.stderr)
+    if not reader.began:  # the status is that of an earlier command
+        print(f"hold: the shell did not run this line; see `hold screen {name}`", file=sys.stderr)
+        return EXIT_NOT_RUN
     if missed:
         raise OutputGap(
             f"{missed} bytes of output rolled off before they could be read; the command ended "

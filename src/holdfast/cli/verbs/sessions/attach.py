@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import termios
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
 from holdfast.cli.attach.attach import attach_terminal
 from holdfast.cli.attach.predicted_typing import CHOICES
 from holdfast.model.errors import InvalidArgument, NoSuchSession
+from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
 from holdfast.sdk.client import Host
 
@@ -56,9 +58,12 @@ def run(options: Options) -> int:
         return _attach(options, named)
     except NoSuchSession:
         begun = _begun(named)
-        if not begun:
+        if begun is None:
             raise
-    return _attach(options, begun)
+    print(f"[no session is called {named}; attaching to {begun.name}]", flush=True)
+    # What was typed ahead was typed before anybody could see that.
+    termios.tcflush(0, termios.TCIFLUSH)
+    return _attach(options, begun.id)
 
 
 def _attach(options: Options, session: str) -> int:
@@ -77,13 +82,21 @@ def _latest() -> str:
     return max(live, key=lambda each: each.created_at).id
 
 
-def _begun(named: str) -> str:
-    """The id of the one session whose name begins so, or "". A person sees where the terminal is
-    before anything is typed; other verbs that write take whole names only."""
-    if "@" in os.environ.get("HOLDFAST_ON", ""):
-        return ""
-    begun = [each.id for each in _others() if each.name.startswith(named)]
-    return begun[0] if len(begun) == 1 else ""
+def _begun(named: str) -> SessionInfo | None:
+    """The one session whose name begins so. A person sees where the terminal is before anything is
+    typed; other verbs that write take whole names only. An id means its own session or none."""
+    if "@" in os.environ.get("HOLDFAST_ON", "") or _is_id(named):
+        return None
+    begun = [each for each in _others() if each.name.startswith(named)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _is_id(text: str) -> bool:
+    try:
+        SessionId(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _others() -> list[SessionInfo]:
