@@ -38,6 +38,9 @@ def box(hold: GatedHold) -> Iterator[Faraway]:
     made.close()
 
 
+_AWAY = "() => Object.defineProperty(document, 'hidden', { get: () => true })"
+
+
 def sent(hold: GatedHold, session: str, line: str) -> dict[str, Any]:
     """What waits, once the agent's line is held."""
     with hold.acting("otto"):
@@ -80,6 +83,9 @@ def test_a_held_line_needs_you_is_read_as_it_is_and_runs_once_when_you_approve(
     assert "1 invisible character: zero-width space" in visitor.at("approval-hidden").inner_text()
     assert "two must agree" in visitor.at("approval-reason").inner_text()
     assert "the policy of this host" in visitor.at("approval-policy").inner_text()
+    for fact in ("cwd", "user", "workspace"):
+        assert visitor.at(f"approval-{fact}").inner_text() == held[fact], fact
+    assert "files that others wrote" in visitor.at("approval-no-changes").inner_text()
     who = visitor.at("contributor")
     assert who.count() == 1
     assert who.inner_text().split("\n")[1:] == ["otto agent", "sets it off, typed some of it"]
@@ -105,6 +111,50 @@ def test_a_held_line_needs_you_is_read_as_it_is_and_runs_once_when_you_approve(
     row.wait_for(state="detached")
     record = hold.ok("log", name, "--json")
     assert "after the backup" in record and f"maria-{name}" in record
+
+
+def test_after_a_restart_it_is_said_that_nobody_knows_what_changed_and_it_is_read_again(
+    hold: GatedHold, box: Faraway, visit: Visit
+) -> None:
+    hold.rules(hold=["drop"])
+    hold.shell("restarted")
+    visitor = visit("after-restart")
+    sent(hold, "restarted", "echo drop-$((1))")
+    need(visitor, "restarted").get_by_test_id("need-review").click()
+    visitor.at("approval-no-changes").wait_for()
+    hold.ok("daemon", "restart")
+    visitor.at("approval-changes-unknown").wait_for()
+    assert visitor.at("approval-no-changes").count() == 0
+    visitor.at("approval-again").wait_for()
+    visitor.shot("restarted")
+    visitor.at("approval-read").click()
+    visitor.at("approval-approve").click(delay=1500)
+    visitor.at("approval-settled").wait_for()
+    assert '\\"changes_known\\": false' in hold.ok("log", "restarted", "--json")
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_what_changed_since_the_page_last_looked_is_not_approved_but_shown(
+    hold: GatedHold, box: Faraway, visit: Visit, tmp_path: Path
+) -> None:
+    hold.rules(hold=["drop"])
+    hold.shell("stale", "zsh", "-f")
+    pid = hold.json("show", "stale")["pid"]
+    hold.ok("exec", "stale", "--", f"trap 'cd {tmp_path}' USR1")
+    visitor = visit("not-looking")
+    held = sent(hold, "stale", "echo drop-$((2))")
+    need(visitor, "stale").get_by_test_id("need-review").click()
+    visitor.at("approval-no-changes").wait_for()
+    visitor.page.evaluate(_AWAY)  # so that it does not look by itself
+    os.kill(pid, signal.SIGUSR1)
+    until(
+        "it moved", lambda: any("directory" in one for one in pending(hold, "stale")[0]["changed"])
+    )
+    assert visitor.at("approval-again").count() == 0
+    visitor.at("approval-approve").click(delay=1500)
+    visitor.at("approval-again").wait_for()
+    assert [each["id"] for each in pending(hold, "stale")] == [held["id"]]
+    hold.ok("end", "stale")
 
 
 def test_denying_needs_no_look_and_the_session_tells_of_it(

@@ -3,6 +3,7 @@ goes on when the host has it again."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         state, holder = visitor.at("link-state"), visitor.at("turn-holder")
         visitor.until("its host answers", lambda: state.get_attribute("data-state") == "online")
         visitor.until("nobody can write", lambda: "fenced" in holder.inner_text())
+        visitor.until("nor since when", lambda: re.search(r"for \d+s", holder.inner_text()))
         visitor.until("nor has the turn", lambda: session.get_attribute("data-turn") == "free")
         for act in ("session-resume", "session-halt", "turn-yield", "turn-request"):
             visitor.at(act).wait_for(state="detached")

@@ -128,3 +128,20 @@ def test_a_machine_that_is_hung_or_down_is_said_to_be_with_what_still_works(
     axe.check(visitor, "down")
     box.host.ok("up", "-d", "--no-relay")
     visitor.card("away").wait_for()
+
+
+@pytest.mark.requirement("A6")
+def test_a_shell_that_reports_no_more_is_said_in_the_state_line_with_who_shaped_it(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("unhooked")
+    visitor = visit("unhooking")
+    visitor.open("unhooked")
+    until_said(visitor, "At the prompt")
+    assert "does not report" not in said(visitor)
+    visitor.enter("PROMPT_COMMAND=()")
+    visitor.enter("true")
+    until_said(visitor, "the shell does not report; shaped by unhooking")
+    visitor.page.reload()
+    until_said(visitor, "the shell does not report; shaped by unhooking")
+    visitor.shot("unhooked")

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.model.size import Size
 from process.commanding import Hold
+from process.gating import until
 from process.terminals import SIZE, Terminal
 
 DETACH = b"\x1cd"
@@ -368,3 +369,15 @@ def test_tail_on_a_terminal_does_not_ask_it_what_a_program_asked(
     terminal = open_terminal("tail", session)
     assert terminal.wait() == 0
     assert b"beforeafter" in terminal.seen
+
+
+@pytest.mark.requirement("A6")
+def test_a_shell_that_reports_no_more_is_said_on_attaching_with_who_shaped_it(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("unhooked")
+    host_home.ok("send", "--enter", "unhooked", "PROMPT_COMMAND=()")
+    shaped = until("it is known", lambda: host_home.json("show", "unhooked")["shaped_by"])
+    terminal = open_terminal("attach", "unhooked")
+    terminal.until_shown("whose shell does not report")
+    assert shaped[0] in terminal.screen.text()

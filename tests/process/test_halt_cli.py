@@ -292,3 +292,19 @@ def test_the_loser_of_a_seizure_with_halt_is_told_and_refused(host_home: Hold) -
     said = host_home.fails("turn_held", "--as", "ann", "send", "loser", "x")
     assert "by seizure" in said
     assert host_home.json("catchup", "loser", "--since", "1")["refused"] == 1
+
+
+def test_since_when_it_is_halted_survives_the_daemon_and_is_over_with_the_halt(
+    host_home: Hold, level: str
+) -> None:
+    name = f"since-{level}"
+    shell(host_home, name, level)
+    assert host_home.json("show", name)["state_since"] is None
+    before = time.time()
+    host_home.ok("halt", name)
+    since = host_home.json("show", name)["state_since"]
+    assert before <= since <= time.time()
+    host_home.ok("daemon", "restart")
+    assert host_home.json("show", name)["state_since"] == since
+    host_home.ok("resume", name)
+    assert host_home.json("show", name)["state_since"] is None

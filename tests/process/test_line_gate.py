@@ -4,6 +4,7 @@ whichever way it was typed."""
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from holdfast import blocking
 from holdfast.model.errors import GateHeld, GateRefused, NotPermitted
 from process.acting import add_actor, connected
 from process.gating import GatedHold, until
+from process.reaching import pid_of_daemon
 from process.terminals import Terminal
 
 SHELLS = ("bash", "zsh", "fish")
@@ -665,3 +667,33 @@ def test_the_record_has_judgement_question_and_answer_before_the_command(
     (approved,) = [each for each in found if each["kind"] == "approved"]
     saw = json.loads(approved["body"]["saw"])
     assert (saw["text"].rstrip(), approved["body"]["note"]) == ("echo drop", "fine by me")
+
+
+@pytest.mark.requirement("A8")
+def test_who_approves_what_they_read_approves_nothing_else(bash: str, hold: GatedHold) -> None:
+    import json
+
+    hold.rules(hold=["drop"])
+    running = hold.start("exec", bash, "--", "echo drop")
+    asked = until_held(hold, bash)
+    told = hold.json("show", bash)
+    assert (asked["cwd"], asked["user"]) == (told["cwd"], told["user"])
+    assert asked["workspace"] == told["workspace"] and asked["text_known"]
+    assert asked["changes_known"] is True
+    shown = hold.ok("approvals", bash)
+    assert f"hold approve {asked['id']} --seen {asked['version']}" in shown
+    assert f"in {asked['cwd']} as {asked['user']}" in shown
+    with hold.acting("boss"):
+        hold.fails("approval_changed", "approve", asked["id"], "--seen", "0" * 16)
+        os.kill(pid_of_daemon(hold), signal.SIGKILL)
+        after = until_held(hold, bash)
+        assert (after["id"], after["changes_known"]) == (asked["id"], False)
+        assert "changed since: not known" in hold.ok("approvals", bash)
+        words = ("approve", asked["id"], "--seen")
+        assert "read it again" in hold.fails("approval_changed", *words, asked["version"])
+        hold.ok(*words, after["version"])
+    running.communicate(timeout=20)
+    found = [json.loads(each) for each in hold.ok("log", bash, "--json").splitlines()]
+    (approved,) = [each for each in found if each["kind"] == "approved"]
+    saw = json.loads(approved["body"]["saw"])
+    assert saw["seen"] == saw["version"] == after["version"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.text.action import score_text
 from holdfast.core.gate.action_score import (
     INVALID,
     REFUSED,
@@ -21,9 +22,15 @@ from holdfast.core.gate.action_score import (
 from holdfast.host.gate import score_book
 from holdfast.host.gate.score_book import ScoreBook
 from holdfast.model.gate_facts import Score
-from holdfast.model.ids import ActorId
-from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT
-from holdfast.model.measured import ActionScore, DayScore, Deviation, ScoreTotals
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT, UNINTENDED_KEPT
+from holdfast.model.measured import (
+    ActionScore,
+    DayScore,
+    Deviation,
+    ScoreTotals,
+    UnintendedEffects,
+)
 
 OTTO = ActorId.of_key(b"\1" * 32)
 CLEAN = score((), ())
@@ -165,3 +172,30 @@ def test_a_file_that_cannot_be_read_is_no_record(
 def test_a_full_disk_stops_nobody(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "scores").write_bytes(b"in the way")
     assert added(tmp_path, CLEAN).of(OTTO).totals.actions == 1
+
+
+@pytest.mark.requirement("G5")
+def test_what_was_not_intended_is_kept_with_its_action_the_latest_first(
+    tmp_path: Path, clock: Clock
+) -> None:
+    session = SessionId("s" * 26)
+
+    def unintended(number: int) -> UnintendedEffects:
+        command, path = f"make {number}", (Deviation("file_created", "/x"),)
+        return UnintendedEffects(clock.at, session, f"{number:016x}", command, path, 1)
+
+    async def add() -> None:
+        book = ScoreBook(str(tmp_path), lambda actor: "otto")
+        for number in range(UNINTENDED_KEPT + 3):
+            book.add(OTTO, score((), effects(1)), unintended(number))
+        book.add(OTTO, CLEAN)
+        book.close()
+
+    asyncio.run(add())
+    found = added(tmp_path).of(OTTO)
+    assert [each.command for each in found.unintended] == [
+        f"make {number}" for number in range(UNINTENDED_KEPT + 2, 2, -1)
+    ]
+    assert "make 22: file created /x" in score_text(found)
+    clock.at += 40 * DAY_S
+    assert added(tmp_path).of(OTTO, 30).unintended == ()

@@ -217,7 +217,7 @@ class Daemon:
             ReachRequests(self.relay_list),
             self.forwarding,
             HostRequests(self, self.registry.live),
-            ActionRequests(ways_in, self.store, actors, self.scores),
+            ActionRequests(ways_in, self.store, actors, self.scores, self.registry.may_see_id),
             ApprovalRequests(self.registry, self.operators, NoBranches()),
             PolicyRequests(
                 self.policies,

@@ -148,6 +148,12 @@ class Registry(Generic[S]):
     def may_see(self, actor: Actor, found: Specified | Stored) -> bool:
         return self._visibility.may_observe(actor, _judged(found), now())
 
+    def may_see_id(self, actor: Actor, session: SessionId) -> bool:
+        """The same of a live session or an ended one, by its id."""
+        return self.find_live(actor, session) is not None or (
+            self._find_ended(actor, session) is not None
+        )
+
     def find_live(self, actor: Actor, text: str) -> S | None:
         """By whole id, or by name: the asker's own first."""
         exact: S | None = self.live.get(text)  # type: ignore[call-overload]

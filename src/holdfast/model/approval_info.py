@@ -27,3 +27,12 @@ class ApprovalInfo(Record):
     status: str
     changed: tuple[str, ...] = ()  # what changed in the session since it was asked, for people
     approvers: tuple[str, ...] = ()  # names or kinds who may approve; empty: all with the right
+    text_known: bool = True  # false: the shell did not say what its line is; `text` is empty
+    cwd: str = ""  # the working directory when it was asked
+    user: str = ""  # the unix user that it would run as
+    workspace: str = ""  # the session's
+    # false: what changed is not known, besides what `changed` has: it was asked before this daemon
+    # began, or the shell does not report its state
+    changes_known: bool = True
+    # names all that a decision rests on; another one must be read again. `approve` takes it
+    version: str = ""

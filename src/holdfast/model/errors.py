@@ -394,6 +394,13 @@ class NoSuchApproval(HoldfastError):
     exit_status = 66
 
 
+class ApprovalChanged(HoldfastError):
+    """What waits for approval is not what the approver read any more."""
+
+    code = "approval_changed"
+    exit_status = 75
+
+
 class LimitReached(HoldfastError):
     """A limit of the host is reached; the message names it."""
 

@@ -139,6 +139,9 @@ class SessionInfo(Record):
     shaped_by: tuple[str, ...] = ()
     # id of the approval that a line waits for, see `hold approvals`; empty when none does
     held: str = ""
+    # since when it is halted, fenced or stopped, seconds since 1970; null in other states, which
+    # `last_command` and `last_output_at` date, and where nobody saw it begin
+    state_since: float | None = None
 
 
 class PrunedSession(Record):

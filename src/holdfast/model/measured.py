@@ -135,6 +135,17 @@ class DayScore(Record):
     totals: ScoreTotals  # of that day
 
 
+class UnintendedEffects(Record):
+    """Effects of one action that its actor had not declared."""
+
+    at: float  # when they were measured, seconds since 1970
+    session: SessionId  # in which
+    action: str  # its id, for `trace`
+    command: str  # what was carried out, cut to `UNINTENDED_COMMAND_CHARS`
+    effects: tuple[Deviation, ...]  # at most `UNINTENDED_NAMED` of them
+    count: int  # how many there were
+
+
 class ActorScore(Record):
     """An actor's record on this host."""
 
@@ -145,3 +156,5 @@ class ActorScore(Record):
     recent_count: int  # how many these are
     totals: ScoreTotals  # of these days
     days: tuple[DayScore, ...]  # days on which it acted, oldest first
+    # its last actions with undeclared effects, the latest first; of sessions that the asker may see
+    unintended: tuple[UnintendedEffects, ...] = ()

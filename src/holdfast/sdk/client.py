@@ -149,12 +149,16 @@ class Host:
     def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
         return self.ask(gate.GetApprovals(0, session), gate.ApprovalsShown).approvals
 
-    def approve(self, approval: str, note: str = "", *, try_first: bool = False) -> ApprovalInfo:
-        asked = gate.Approve(0, approval, note, try_first)
+    def approve(
+        self, approval: str, note: str = "", seen: str = "", *, try_first: bool = False
+    ) -> ApprovalInfo:
+        """`seen`: the version that was read."""
+        asked = gate.Approve(0, approval, note, try_first, seen)
         return self.ask(asked, gate.ApprovalShown, once=True).approval
 
-    def deny(self, approval: str, note: str = "") -> ApprovalInfo:
-        return self.ask(gate.Deny(0, approval, note), gate.ApprovalShown, once=True).approval
+    def deny(self, approval: str, note: str = "", seen: str = "") -> ApprovalInfo:
+        asked = gate.Deny(0, approval, note, seen)
+        return self.ask(asked, gate.ApprovalShown, once=True).approval
 
     def end(self, session: str) -> SessionInfo:
         """End it and wait until it has."""

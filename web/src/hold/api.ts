@@ -7,6 +7,7 @@
 import type { ReadonlySignal } from '@preact/signals-core'
 import type {
   Actor,
+  ActorScore,
   ApprovalInfo,
   BlameLine,
   Ending,
@@ -125,10 +126,14 @@ export interface Hold {
   readonly approvals: ReadonlySignal<ApprovalCard[]>
   /** Ask a machine for its approvals now: what changed in a session since something was asked comes with no event. */
   lookAtApprovals(machine: string): Promise<void>
-  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo>
-  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo>
+  /** `seen`: the version that was read. If it is another by now, this fails with `approval_changed`. */
+  approve(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo>
+  /** Refused whatever changed; `seen` is for the record, '' where nothing was read. */
+  deny(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo>
   /** The actors known on a machine: names, kinds, colours. */
   actors(machine: string): Promise<Actor[]>
+  /** An actor's record on a machine, by name or id, of the last so many days. */
+  score(machine: string, actor: string, days: number): Promise<ActorScore>
   /** Ask now instead of at the next event or retry: the user asked for it, or the page became visible. */
   refresh(): void
   forget(machine: string): Promise<void>

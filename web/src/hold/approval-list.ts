@@ -35,11 +35,11 @@ export class ApprovalList {
     this.listed((await this.ask('approvals', {})).approvals)
   }
 
-  async decide(tag: 'approve' | 'deny', approval: string, note: string): Promise<ApprovalInfo> {
-    const answer = await this.ask(tag, { approval, note })
-    const seen = this.known.peek().find(({ info }) => info.id === approval)
+  async decide(tag: 'approve' | 'deny', approval: string, note: string, seen: string): Promise<ApprovalInfo> {
+    const answer = await this.ask(tag, { approval, note, seen })
+    const known = this.known.peek().find(({ info }) => info.id === approval)
     // Its event may have come first, with the actor's name.
-    if (seen?.info.status !== answer.approval.status) this.put(answer.approval, '', note)
+    if (known?.info.status !== answer.approval.status) this.put(answer.approval, '', note)
     return answer.approval
   }
 

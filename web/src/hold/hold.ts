@@ -4,6 +4,7 @@
 import { computed, signal } from '@preact/signals-core'
 import type {
   Actor,
+  ActorScore,
   ApprovalCard,
   ApprovalInfo,
   Hold,
@@ -159,16 +160,20 @@ class Page implements Hold {
     return this.link(machine).approvals.refresh()
   }
 
-  approve(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
-    return this.link(machine).approvals.decide('approve', approval, note)
+  approve(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('approve', approval, note, seen)
   }
 
-  deny(machine: string, approval: string, note: string): Promise<ApprovalInfo> {
-    return this.link(machine).approvals.decide('deny', approval, note)
+  deny(machine: string, approval: string, note: string, seen: string): Promise<ApprovalInfo> {
+    return this.link(machine).approvals.decide('deny', approval, note, seen)
   }
 
   async actors(machine: string): Promise<Actor[]> {
     return (await this.link(machine).ask('list_actors', {})).actors
+  }
+
+  async score(machine: string, actor: string, days: number): Promise<ActorScore> {
+    return (await this.link(machine).ask('score', { actor, days })).score
   }
 
   refresh(): void {

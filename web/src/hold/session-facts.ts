@@ -7,6 +7,7 @@ import type { HostMessage } from '../wire/messages'
 import type { TurnInfo } from '../wire/generated/values'
 import type { MachineLink } from './machine-link'
 import { rightsIn } from './rights'
+import { afterState } from './state-event'
 
 export class SessionFacts {
   readonly info: Signal<SessionInfo | null> = signal(null)
@@ -50,9 +51,7 @@ export class SessionFacts {
         return
       case 'state': {
         const info = this.info.peek()
-        const { state, waiting_line, full_screen, ending } = message
-        if (info)
-          this.info.value = { ...info, state, waiting_line, full_screen, ending: ending ?? info.ending }
+        if (info) this.info.value = afterState(info, message)
         return
       }
       case 'operators': {

@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals-core'
 import type { SessionInfo } from './api'
+import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one request covers all of them
@@ -62,15 +63,8 @@ export class SessionList {
 
   onHostMessage(message: HostMessage): void {
     if (message.t === 'state') {
-      const { session, state, waiting_line, full_screen, ending } = message
-      this.change(session, (info) => ({
-        ...info,
-        state,
-        waiting_line,
-        full_screen,
-        ending: ending ?? info.ending,
-      }))
-      this.soon(session)
+      this.change(message.session, (info) => afterState(info, message))
+      this.soon(message.session)
     } else if (message.t === 'operators') {
       const { session, operators, observers, size } = message
       this.change(session, (info) => ({ ...info, operators, observers, size }))

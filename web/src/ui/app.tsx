@@ -14,6 +14,7 @@ import { startTheme } from './parts/theme'
 import { Toasts } from './parts/toast'
 import { startViewport, touch } from './parts/viewport'
 import { follow, go, parse, route } from './route'
+import { ScorePage } from './score/score-page'
 import { SessionPage } from './session/session-page'
 import { styleThroughObjects } from './terminal/strict-style'
 
@@ -24,6 +25,8 @@ function Page() {
       return <Overview />
     case 'approval':
       return <ApprovalPage machine={at.machine} approval={at.approval} />
+    case 'score':
+      return <ScorePage machine={at.machine} actor={at.actor} />
     case 'join':
       return <JoinPage />
     case 'session':

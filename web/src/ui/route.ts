@@ -2,10 +2,11 @@
 
 import { signal } from '@preact/signals'
 
-type Route =
+export type Route =
   | { readonly page: 'overview' }
   | { readonly page: 'session'; readonly machine: string; readonly session: string }
   | { readonly page: 'approval'; readonly machine: string; readonly approval: string }
+  | { readonly page: 'score'; readonly machine: string; readonly actor: string }
   | { readonly page: 'join' }
   | { readonly page: 'lost'; readonly path: string }
 
@@ -22,6 +23,11 @@ export function parse(path: string): Route {
     const machine = decoded(steps[1]!)
     const approval = decoded(steps[3]!)
     if (machine && approval) return { page: 'approval', machine, approval }
+  }
+  if (steps.length === 4 && steps[0] === 'm' && steps[2] === 'score') {
+    const machine = decoded(steps[1]!)
+    const actor = decoded(steps[3]!)
+    if (machine && actor) return { page: 'score', machine, actor }
   }
   return { page: 'lost', path }
 }
@@ -40,6 +46,9 @@ export function path(route: Route): string {
   }
   if (route.page === 'approval') {
     return `/m/${encodeURIComponent(route.machine)}/a/${encodeURIComponent(route.approval)}`
+  }
+  if (route.page === 'score') {
+    return `/m/${encodeURIComponent(route.machine)}/score/${encodeURIComponent(route.actor)}`
   }
   if (route.page === 'join') return '/i'
   return route.page === 'lost' ? route.path : '/'

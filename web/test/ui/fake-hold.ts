@@ -4,6 +4,7 @@
 import { signal } from '@preact/signals'
 import type {
   Actor,
+  ActorScore,
   ApprovalCard,
   ApprovalInfo,
   Hold,
@@ -20,7 +21,7 @@ import type {
 } from '../../src/hold/api'
 import { ROLES } from '../../src/hold/api'
 import { FakeSession } from './fake-session'
-import { ACTORS, CARDS, FAR, MACHINE, NOW } from './fixtures'
+import { ACTORS, CARDS, FAR, MACHINE, NOW, SCORE } from './fixtures'
 
 export class FakeHold implements Hold {
   readonly machines = signal<Machine[]>([MACHINE, FAR])
@@ -107,6 +108,9 @@ export class FakeHold implements Hold {
   }
   async actors(): Promise<Actor[]> {
     return ACTORS
+  }
+  async score(): Promise<ActorScore> {
+    return SCORE
   }
   async lookAtApprovals(): Promise<void> {}
   approve(_machine: string, approval: string, note: string): Promise<ApprovalInfo> {

@@ -2,6 +2,7 @@
 
 import type {
   Actor,
+  ActorScore,
   CommandRecord,
   Graph,
   Handoff,
@@ -113,6 +114,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     residency: null,
     full_screen: false,
     held: '',
+    state_since: null,
     ungated: '',
     shaped_by: [],
     workspace: '',
@@ -369,3 +371,42 @@ export const SCREEN: string = [
   '│ 潮 tide 🌊   │ ok      │',
   '└──────────────┴─────────┘',
 ].join('\r\n')
+
+const totals = (actions: number, valid: number, success: number, clean: number) => ({
+  actions,
+  valid,
+  measured: valid,
+  success,
+  clean,
+  side_effects: valid - clean,
+  points: success,
+  scored: actions,
+})
+
+/** Of an agent that did something undeclared two days ago. */
+export const SCORE: ActorScore = {
+  actor: 'ag000000000000000000000000',
+  name: 'claude',
+  score: 0.92,
+  recent: 0.958,
+  recent_count: 20,
+  totals: totals(40, 38, 36, 35),
+  days: [
+    { day: daysAgo(2), totals: totals(20, 18, 17, 15) },
+    { day: daysAgo(0), totals: totals(20, 20, 19, 20) },
+  ],
+  unintended: [
+    {
+      at: NOW - 2 * 86400,
+      session: CARDS[0]!.info.id,
+      action: '5d0c1f2ab7e63490',
+      command: './build.sh',
+      effects: [{ kind: 'file_created', what: '/srv/api/core' }],
+      count: 3,
+    },
+  ],
+}
+
+function daysAgo(days: number): string {
+  return new Date((NOW - days * 86400) * 1000).toISOString().slice(0, 10)
+}

@@ -41,5 +41,29 @@ test('a row says since when: the command that runs, or the last thing printed be
   expect([runningCommand(works)?.text, sinceOf(works)]).toEqual([running.text, NOW - 90])
   const asks = session('ask', { state: 'input', last_command: running, last_output_at: NOW - 20 })
   expect(sinceOf(asks)).toBe(NOW - 20)
-  expect(sinceOf(session('frozen', { state: 'halted' }))).toBeNull()
+  expect(sinceOf(session('frozen', { state: 'halted', state_since: NOW - 40 }))).toBe(NOW - 40)
+  expect(sinceOf(session('frozen', { state: 'halted' }))).toBeNull() // nobody knows
+})
+
+test('what is fenced needs somebody, with the time since', () => {
+  const lease = { state: 'fenced', length_s: 30, left_s: 0, later_epoch: 0, why: '' }
+  const [need, ...more] = needsOf([card('moved', { lease, state_since: NOW - 90 })], [MACHINE, FAR])
+  expect(more).toEqual([])
+  expect(need).toMatchObject({ kind: 'fenced', text: 'moved is fenced', since: NOW - 90 })
+  expect(kinds(card('taken', { state: 'input', lease: { ...lease, state: 'taken' } }))).toEqual([
+    'fenced taken',
+  ])
+})
+
+test('a request for the turn is not hidden by what else the session needs', () => {
+  const mine = { holder: MACHINE.actor, waiting: ['jonas'] }
+  const lease = { state: 'fenced', length_s: 30, left_s: 0, later_epoch: 0, why: '' }
+  expect(kinds(card('asks', { ...mine, state: 'input', waiting_line: 'Go on? ' }))).toEqual([
+    'question asks',
+    'turn asks',
+  ])
+  expect(kinds(card('vault', { ...mine, state: 'secret' }))).toEqual(['secret vault', 'turn vault'])
+  expect(kinds(card('ice', { ...mine, state: 'halted' }))).toEqual(['turn ice', 'halted ice'])
+  expect(kinds(card('gone', { ...mine, lease }))).toEqual(['turn gone', 'fenced gone'])
+  expect(kinds(card('over', { ...mine, state: 'ended' }))).toEqual([])
 })

@@ -109,6 +109,43 @@ test('a numbered menu over the prompt offers its entries', () => {
   expect(quickAnswers('Name: ', ['1) one', 'Some text'])).toEqual([])
 })
 
+test('a list over a prompt is a menu only where the prompt asks for one of its entries', () => {
+  const list = ['1) alpha', '2) beta']
+  const offered = (prompt: string, command = ''): number => quickAnswers(prompt, list, command).length
+  for (const prompt of [
+    'Hostname: ',
+    'Where to? ',
+    'Phone number: ',
+    'Number of workers: ',
+    'Choose a name: ',
+    'Select a password for alice: ',
+    'Which port should it use? ',
+    'Имя number: ',
+    'Port [1-65535]: ',
+    'Level (1-5): ',
+    '> ',
+    '',
+  ])
+    expect([prompt, offered(prompt)]).toEqual([prompt, 0])
+  for (const prompt of [
+    '#? ',
+    'Your choice: ',
+    'Enter a number: ',
+    'Select an option and press Enter: ',
+    'Which one? ',
+    'Choice [1]: ',
+    'Profile [1-2]: ',
+    'Selection (default 1): ',
+  ])
+    expect([prompt, offered(prompt)]).toEqual([prompt, 2])
+  expect(offered('Where to? ', "PS3='Where to? '; select to in alpha beta; do echo $to; done")).toBe(2)
+  expect(offered('Hostname: ', 'cat list; read -p "Hostname: " x; select_host $x')).toBe(0)
+  expect(quickAnswers('#? ', ['1) a  3) c', '2) b  4) d'])).toEqual([]) // in columns
+  expect(quickAnswers('Where to? ', [...list, 'not the list'], 'select x in alpha beta; do :; done')).toEqual(
+    [],
+  )
+})
+
 /** A scrollback in which command n printed ten lines, after thirty lines of nobody. */
 function lines(total: number): BlameLine[] {
   return Array.from({ length: total }, (_, index) => ({

@@ -55,9 +55,25 @@ test('a halted or read-only view is not told that the first to type takes the tu
   expect(said({ turn: free, mayResume: false }, { state: 'halted' })).toBe(
     'Halted / nothing runs and nobody can type',
   )
+  expect(said({ turn: free, mayResume: false }, { state: 'halted', state_since: NOW - 60 })).toBe(
+    'Halted / 1m ago · nothing runs and nobody can type',
+  )
+  expect(said({}, { state: 'stopped', state_since: NOW - 60 })).toMatch(/is stopped \/ for 1m/)
+  const fenced = {
+    at: 'fenced',
+    trouble: { code: 'fenced', message: '', hint: '', retryable: true },
+  } as const
+  expect(said({ link: fenced }, { state_since: NOW - 30 })).toMatch(/^Fenced.* \/ for 30s · nobody can type/)
   expect(said({ turn: free, mayType: false })).toBe(
     'otto runs make test / for 2m · you are watching: your access does not include typing',
   )
+})
+
+test('a shell that lost its integration is said to be, with whoever shaped it', () => {
+  expect(
+    said({ turn: turn('') }, { state: 'prompt', last_command: null, shaped_by: ['bot', 'eve'] }),
+  ).toMatch(/^At the prompt .* · the shell does not report; shaped by bot, eve · the turn is free/)
+  expect(said({}, { state: 'prompt' })).not.toContain('does not report')
 })
 
 test('a machine that is down, silent or cut off from this device is said to be that', () => {

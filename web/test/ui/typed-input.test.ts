@@ -161,6 +161,37 @@ test('the rest of a line whose first key the host refused is not sent', async ()
   expect(sent).toEqual(['e']) // refused by the host, so it never arrived
 })
 
+test.each([
+  ['halted', (way: ReturnType<typeof make>['way']) => (way.info.value = session('x', { state: 'halted' }))],
+  [
+    'fenced',
+    (way: ReturnType<typeof make>['way']) =>
+      (way.link.value = {
+        at: 'fenced',
+        trouble: { code: 'fenced', message: '', hint: '', retryable: true },
+      }),
+  ],
+])('the tail of a line that was begun while the session was %s is not sent once it runs', (_, stop) => {
+  const { typing, sent, hints, way, clock } = make(MINE)
+  stop(way)
+  for (const key of 'echo ') typing.text(key)
+  way.info.value = session('x')
+  way.link.value = { at: 'online' }
+  typing.text('\x1b[I') // nobody typed that
+  for (const key of 'rm -rf x\r') typing.text(key)
+  expect(sent).toEqual(['\x1b[I'])
+  expect(hints.at(-1)).toContain('was not sent. Type it again')
+  typing.text('l')
+  expect(sent.at(-1)).toBe('l')
+  stop(way)
+  typing.text('x')
+  way.info.value = session('x')
+  way.link.value = { at: 'online' }
+  clock.now += 1500
+  typing.text('s')
+  expect(sent.at(-1)).toBe('s') // whoever pauses begins a line
+})
+
 test('more than is held while the turn is asked for is dropped whole, not cut', async () => {
   const { typing, sent } = make(OTHER, MINE)
   for (let n = 0; n < 1100; n++) typing.text('x')

@@ -127,6 +127,7 @@ class TerminalClient:
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
         self._found_halted = False  # on attaching
+        self._shaped_by: tuple[str, ...] = ()  # then: the shell does not report what it holds
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
         self._key_loop = KeyLoop(prefix, _WINDOW_BYTES)
         self._size: Size | None = None
@@ -152,6 +153,7 @@ class TerminalClient:
         attached = self._open(self._offset)
         self.name, self._session = attached.info.name, attached.info.id
         self._found_halted = attached.info.state is SessionState.HALTED
+        self._shaped_by = attached.info.shaped_by
         if os.environ.get("HOLDFAST_SESSION") == self._session:
             raise InvalidArgument("this terminal is inside that very session")
         if not self._observe:
@@ -279,6 +281,11 @@ class TerminalClient:
         verb = "observing" if self._observe else "attached to"
         if self.greeting:
             self._line.show(self.greeting, now, NEWS_S)
+            return
+        if self._shaped_by and not self._found_halted:
+            by = ", ".join(map(sanitize, self._shaped_by))
+            shaped = f"whose shell does not report: shaped by {by}"
+            self._line.show(f"{verb} {self.name}, {shaped}; {self._key} d detaches", now, NEWS_S)
             return
         if not self._found_halted:
             self._line.show(f"{verb} {self.name}; {self._key} d detaches", now)

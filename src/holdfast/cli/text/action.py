@@ -117,6 +117,12 @@ def score_text(score: ActorScore) -> str:
     text = table(head, [*rows, ("all", *_columns(score.totals))])
     if score.recent is not None:
         text += f"\n\nthe last {counted(score.recent_count, 'action')}: {score.recent:.2f}"
+    if score.unintended:
+        text += "\n\nundeclared effects:"
+    for each in score.unintended:
+        more = f" and {each.count - len(each.effects)} more" * (each.count > len(each.effects))
+        effects = ", ".join(map(_said, each.effects))
+        text += f"\n  {clock(each.at)}  {sanitize(each.command)}: {effects}{more}"
     return f"{sanitize(score.name)}\n\n{text}"
 
 

@@ -48,11 +48,14 @@ def approval_lines(approval: ApprovalInfo) -> list[str]:
     if approval.status == "pending":
         head += f"  asked {ago(now - approval.asked_at)} ago, {ago(approval.expires_at - now)} left"
     lines = [head]
-    text = approval.text or "(the shell does not say what it is)"
+    known = approval.text_known or approval.text
+    text = approval.text if known else "(the shell does not say what it is)"
     # All of it: nobody approves what was cut away.
     lines += [f"    | {sanitize(line, len(line))}" for line in text.split("\n")]
     for each in approval.contributors:
         lines.append(f"    {sanitize(each.name)} ({each.kind}): {sanitize(each.did)}")
+    where = f"    in {sanitize(approval.cwd)} as {sanitize(approval.user)}"
+    lines.append(f"{where}, workspace {sanitize(approval.workspace)}")
     if approval.reason or approval.policy:
         where = f" ({sanitize(approval.policy)})" if approval.policy else ""
         lines.append(f"    because: {sanitize(approval.reason) or 'no reason given'}{where}")
@@ -60,4 +63,12 @@ def approval_lines(approval: ApprovalInfo) -> list[str]:
     who = f", of {' or '.join(map(sanitize, approval.approvers))}" if approval.approvers else ""
     lines.append(f"    approved by: {approved} (needs {approval.quorum}{who})")
     lines += [f"    changed since: {sanitize(each)}" for each in approval.changed]
+    if approval.status == "pending":
+        if not approval.changes_known:
+            lines.append("    changed since: not known; the host or the shell does not say")
+        lines.append(f"    to approve what you read here: {_command(approval)}")
     return lines
+
+
+def _command(approval: ApprovalInfo) -> str:
+    return f"hold approve {approval.id} --seen {approval.version}"

@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -26,11 +27,13 @@ from holdfast.host.session.input_requests import InputRequests, InputTarget, che
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.model.action import Action, DeclaredAction
+from holdfast.model.actor import Actor
 from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     SessionBusy,
 )
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import ACTION_MAX_BYTES, ACTION_RETRIES_MAX, SCORE_DAYS
 from holdfast.model.measured import ActionTrace
 from holdfast.model.shell_line import below_shell, joined
@@ -61,10 +64,15 @@ class ActionRequests:
     """Handlers of one host."""
 
     def __init__(
-        self, ways_in: InputRequests, store: SessionStore, actors: ActorBook, scores: ScoreBook
+        self,
+        ways_in: InputRequests,
+        store: SessionStore,
+        actors: ActorBook,
+        scores: ScoreBook,
+        may_see: Callable[[Actor, SessionId], bool],
     ) -> None:
         self._ways_in, self._store = ways_in, store
-        self._actors, self._scores = actors, scores
+        self._actors, self._scores, self._may_see = actors, scores, may_see
 
     # -- carrying out -------------------------------------------------------------------------
 
@@ -184,10 +192,13 @@ class ActionRequests:
     def score(self, operator: OperatorConnection, request: ga.GetScore) -> m.Answer:
         if not 1 <= request.days <= SCORE_DAYS:
             raise InvalidArgument(f"days: from 1 to {SCORE_DAYS}, which is what is kept")
-        actor = operator.actor
-        if request.actor:
-            actor = self._actors.find(actor, request.actor)
-        return ga.ScoreShown(request.id, self._scores.of(actor.id, request.days))
+        asker = operator.actor
+        actor = self._actors.find(asker, request.actor) if request.actor else asker
+        found = self._scores.of(actor.id, request.days)
+        sessions = {each.session for each in found.unintended}
+        seen = {session for session in sessions if self._may_see(asker, session)}
+        unintended = tuple(each for each in found.unintended if each.session in seen)
+        return ga.ScoreShown(request.id, found.replace(unintended=unintended))
 
 
 def parsed(text: str) -> Action:

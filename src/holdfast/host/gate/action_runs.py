@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -19,14 +19,22 @@ from holdfast.core.gate import action_effects
 from holdfast.core.gate.action_effects import Look
 from holdfast.core.gate.action_score import INVALID, REFUSED, UNKNOWN, score, unmeasured
 from holdfast.core.gate.file_globs import Glob
+from holdfast.host.clock import now
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.session.exec_runs import Execution
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.journal import entries
 from holdfast.model.action import Action
-from holdfast.model.limits import ACTION_HELD_LOOK_S, ACTION_PORT_WAIT_S, ACTION_SETTLE_S
-from holdfast.model.measured import ActionScore
+from holdfast.model.ids import SessionId
+from holdfast.model.limits import (
+    ACTION_HELD_LOOK_S,
+    ACTION_PORT_WAIT_S,
+    ACTION_SETTLE_S,
+    UNINTENDED_COMMAND_CHARS,
+    UNINTENDED_NAMED,
+)
+from holdfast.model.measured import ActionScore, Deviation, UnintendedEffects
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
@@ -38,7 +46,9 @@ _OVERLAPPED = "another command began before it was measured: its effects may be 
 
 
 class CountScores(Protocol):
-    def add(self, actor: str, one: ActionScore) -> None: ...
+    def add(
+        self, actor: str, one: ActionScore, unintended: UnintendedEffects | None = None
+    ) -> None: ...
 
 
 class Begun(Record):
@@ -57,6 +67,7 @@ class ActionRuns:
 
     def __init__(
         self,
+        session: SessionId,
         directory: str,
         look: SessionLook,
         commands: ShellCommands,
@@ -67,7 +78,7 @@ class ActionRuns:
         save: Callable[[], None],
         is_over: Callable[[], bool],
     ) -> None:
-        self.look = look
+        self.look, self._session = look, session
         self._directory, self._commands, self._journal = directory, commands, record
         self._scores, self._spawn, self._save, self._is_over = scores, spawn, save, is_over
         self._runs: dict[str, _Run] = {}
@@ -163,7 +174,18 @@ class ActionRuns:
                 action_effects.named(missing),
                 action_effects.named(unexpected),
             ),
+            self._unintended(record.action, begun.action, unexpected),
         )
+
+    def _unintended(
+        self, action: str, declared: Action, found: Sequence[Deviation]
+    ) -> UnintendedEffects | None:
+        if not found:
+            return None
+        command = declared.line or " ".join(declared.words)
+        named = action_effects.named(found)[:UNINTENDED_NAMED]
+        command = command[:UNINTENDED_COMMAND_CHARS]
+        return UnintendedEffects(now(), self._session, action, command, named, len(found))
 
     async def _settled(self, begun: Begun, after: Look) -> Look:
         """A process that ends in this moment was not left running, and a server that was takes a
@@ -217,9 +239,15 @@ class ActionRuns:
         )
         self._record(run, actor, body)
 
-    def _record(self, run: _Run, actor: str, body: entries.ActionMeasured) -> None:
+    def _record(
+        self,
+        run: _Run,
+        actor: str,
+        body: entries.ActionMeasured,
+        unintended: UnintendedEffects | None = None,
+    ) -> None:
         self._journal.record_best_effort(actor, body)
-        self._scores.add(actor, body.score)
+        self._scores.add(actor, body.score, unintended)
 
 
 class _Run:

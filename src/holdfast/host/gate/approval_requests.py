@@ -82,7 +82,9 @@ class ApprovalRequests:
         self, operator: OperatorConnection, request: m.Approve | m.Deny, *, approve: bool
     ) -> Answer:
         live, id = self._find(operator, request.approval)
-        decided = live.approving.decide(operator.actor.id, id, request.note, approve=approve)
+        decided = live.approving.decide(
+            operator.actor.id, id, request.note, request.seen, approve=approve
+        )
         return m.ApprovalShown(request.id, decided)
 
     def _seen(self, operator: OperatorConnection) -> list[ApprovalSession]:

@@ -21,8 +21,14 @@ from holdfast.host.clock import now
 from holdfast.model.errors import StorageFailed
 from holdfast.model.gate_facts import Score
 from holdfast.model.ids import ActorId
-from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT, SCORE_WRITE_S
-from holdfast.model.measured import ActionScore, ActorScore, DayScore, ScoreTotals
+from holdfast.model.limits import SCORE_DAYS, SCORE_RECENT, SCORE_WRITE_S, UNINTENDED_KEPT
+from holdfast.model.measured import (
+    ActionScore,
+    ActorScore,
+    DayScore,
+    ScoreTotals,
+    UnintendedEffects,
+)
 from holdfast.model.record import Record
 
 log = logging.getLogger(__name__)
@@ -33,6 +39,7 @@ class _Kept(Record):
 
     days: tuple[DayScore, ...] = ()  # oldest first
     recent: tuple[float, ...] = ()  # the latest last
+    unintended: tuple[UnintendedEffects, ...] = ()  # the latest last
 
 
 class ScoreBook:
@@ -57,6 +64,7 @@ class ScoreBook:
             len(recent),
             totals,
             shown,
+            tuple(each for each in reversed(kept.unintended) if _day(each.at) >= first),
         )
 
     def score(self, actor: ActorId) -> Score:
@@ -64,7 +72,9 @@ class ScoreBook:
         kept = self.of(actor)
         return Score(int(100 * (kept.recent or 0.0)), kept.totals.scored)
 
-    def add(self, actor: str, one: ActionScore) -> None:
+    def add(
+        self, actor: str, one: ActionScore, unintended: UnintendedEffects | None = None
+    ) -> None:
         """One more action of this actor."""
         kept, today = self._of(actor), _day(now())
         days = list(kept.days)
@@ -73,7 +83,10 @@ class ScoreBook:
         last = days[-1]  # the clock may have gone back over midnight
         days[-1] = last.replace(totals=with_action(last.totals, one))
         recent = kept.recent if one.score is None else (*kept.recent, one.score)
-        self._kept[actor] = _Kept(tuple(days[-SCORE_DAYS:]), recent[-SCORE_RECENT:])
+        all_unintended = (*kept.unintended, *((unintended,) if unintended is not None else ()))
+        self._kept[actor] = _Kept(
+            tuple(days[-SCORE_DAYS:]), recent[-SCORE_RECENT:], all_unintended[-UNINTENDED_KEPT:]
+        )
         self._unwritten.add(actor)
         if self._write_at is None:
             loop = asyncio.get_running_loop()

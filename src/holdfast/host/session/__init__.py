@@ -31,6 +31,7 @@ handoff.py           what a new turn holder must know, since which point
 shell_commands.py    what the session's shell reports
 line_attribution.py  who typed the line that the shell reads
 exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
+state_since.py       since when a session is halted or fenced
 state_watch.py       a watched session's state, announced on change
 user_usage.py        what each unix user has of the host, against its quotas
 describe.py          the session in the words of model.info

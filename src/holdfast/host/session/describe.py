@@ -32,6 +32,7 @@ def info(
     view: View,
     *,
     state: SessionState,
+    state_since: float | None,
     waiting_line: str,
     full_screen: bool,
     last_output_at: float | None,
@@ -83,6 +84,7 @@ def info(
         keeper_pid=0 if ended else keeper_pid,
         ungated="" if ended else ungated,
         held=held,
+        state_since=state_since,
     )
 
 

@@ -55,6 +55,7 @@ from holdfast.host.session.presence import Presence
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session.screen_view import View
 from holdfast.host.session.shell_commands import ShellCommands
+from holdfast.host.session.state_since import StateSince
 from holdfast.host.session.state_watch import StateWatch
 from holdfast.host.session.tick_timer import TickTimer
 from holdfast.host.session.turn_notices import TurnNotices
@@ -174,7 +175,10 @@ class LiveSession:
         self.view = View(ring, parcel.size, daemon.make_screen)
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
         self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, spawn)
-        self.watching = StateWatch(activity, partial(daemon.operators.state_changed, self))
+        self.since = StateSince(lambda: core.state, parcel.since)
+        self.watching = StateWatch(
+            activity, partial(daemon.operators.state_changed, self), besides=self._shaped_by
+        )
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
         self.host_input = HostInput(last_host_seq, lambda: core.state, handle)
@@ -261,6 +265,7 @@ class LiveSession:
             spawn=self.spawn,
         )
         self.actions = ActionRuns(
+            spec.id,
             directory,
             SessionLook(
                 spec.place,
@@ -490,6 +495,7 @@ class LiveSession:
                 raise AssertionError(f"no way to carry out {effect}")
 
     def _something_changed(self) -> None:
+        self.since.look()
         self.watching.look_soon()
         self.gate.news()
 
@@ -770,8 +776,18 @@ class LiveSession:
     def state_event(self, state: SessionState) -> m.StateEvent:
         line, full_screen = self._waiting_at(state)
         return m.StateEvent(
-            self.spec.id, self.spec.name, state, time.time(), line, self.ending, full_screen
+            self.spec.id,
+            self.spec.name,
+            state,
+            time.time(),
+            line,
+            self.ending,
+            full_screen,
+            self._shaped_by(),
         )
+
+    def _shaped_by(self) -> tuple[str, ...]:
+        return tuple(map(self._daemon.actors.name, self.provenance.shaped_by()))
 
     def _waiting_at(self, state: SessionState) -> tuple[str, bool]:
         """The line the cursor is on, when a program waits there; and whether it is a full-screen
@@ -791,7 +807,7 @@ class LiveSession:
         )
 
     def info(self) -> SessionInfo:
-        state = self.state()
+        state = self.watching.current_state()
         waiting_line, full_screen = self._waiting_at(state)
         return describe.info(
             self.spec,
@@ -799,11 +815,12 @@ class LiveSession:
             self.ring,
             self.view,
             state=state,
+            state_since=self._state_since(state),
             waiting_line=waiting_line,
             full_screen=full_screen,
             last_output_at=self.output.last_at,
             last_command=self.commands.last,
-            shaped_by=tuple(map(self._daemon.actors.name, self.provenance.shaped_by())),
+            shaped_by=self._shaped_by(),
             lease=self.leasing.info() if self.leasing is not None else None,
             keeper_pid=self.keeper.pid,
             clients={operator.id: operator.client for operator in self.presence.attached()},
@@ -812,6 +829,12 @@ class LiveSession:
             held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
         )
+
+    def _state_since(self, state: SessionState) -> float | None:
+        standing = self.since.look()
+        if standing.state:
+            return standing.at
+        return self.watching.seen_at(state) if state is SessionState.STOPPED else None
 
     # -- custody ------------------------------------------------------------------------------
 
@@ -829,6 +852,7 @@ class LiveSession:
             self.halts.leaves.kept(),
             self.provenance.complete_to,
             self.gate.kept(),
+            self.since.look(),
         )
         return kept.blob()
 

@@ -11,6 +11,7 @@ from holdfast.core.session import SavedGate
 from holdfast.core.turn.machine import SavedTurn
 from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.lease_runner import SavedLeaseRun
+from holdfast.host.session.state_since import SavedSince
 from holdfast.keeper.protocol import RingPlace
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord
@@ -95,6 +96,7 @@ class StateBlob(Record):
     leaves: SavedLeaves | None = None  # at level contained: which command each group is of
     provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
     gate: SavedGate | None = None  # while something waits there
+    since: SavedSince | None = None  # since when it is halted or fenced
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

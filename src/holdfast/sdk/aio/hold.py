@@ -65,16 +65,20 @@ class Hold:
         asked = gate_messages.GetApprovals(0, session)
         return (await self._link.ask(asked, gate_messages.ApprovalsShown)).approvals
 
-    async def approve(self, id: str, note: str = "") -> ApprovalInfo:
-        """Approve what waits by this id, or a unique beginning of it; the note is for people. It is
-        judged once more before it happens. Raises NotPermitted if you had a part in it, or may not
-        approve there, and NoSuchApproval."""
-        asked = gate_messages.Approve(0, id, note)
+    async def approve(self, approval: ApprovalInfo | str, note: str = "") -> ApprovalInfo:
+        """Approve what waits, as you read it in `approvals()`; the note is for people. It is judged
+        once more before it happens. Raises ApprovalChanged if it is not what you read any more,
+        NotPermitted if you had a part in it or may not approve there, and NoSuchApproval. By its id
+        alone, or a unique beginning of it, it is approved as it is."""
+        id, seen = _read(approval)
+        asked = gate_messages.Approve(0, id, note, seen=seen)
         return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
 
-    async def deny(self, id: str, note: str = "") -> ApprovalInfo:
-        """Refuse it for good; the note is for whoever asked. Raises as `approve` does."""
-        asked = gate_messages.Deny(0, id, note)
+    async def deny(self, approval: ApprovalInfo | str, note: str = "") -> ApprovalInfo:
+        """Refuse it for good, whatever changed; the note is for whoever asked. Raises NotPermitted
+        and NoSuchApproval as `approve` does."""
+        id, seen = _read(approval)
+        asked = gate_messages.Deny(0, id, note, seen)
         return (await self._link.ask(asked, gate_messages.ApprovalShown, once=True)).approval
 
     async def run(
@@ -241,3 +245,8 @@ def _target_of(address: str | None) -> str | Machine:
 
         return parse_address(address)
     return address if "/" in address else machines.find(address)
+
+
+def _read(approval: ApprovalInfo | str) -> tuple[str, str]:
+    """Its id, and the version that was read."""
+    return (approval, "") if isinstance(approval, str) else (approval.id, approval.version)

@@ -24,6 +24,9 @@ class Approve(Request, tag="approve"):
     # decide nothing, and only try it out in a branch of the session that is thrown away;
     # `level_unavailable` where sessions cannot be branched, which is everywhere yet
     try_first: bool = False
+    # the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not
+    # checked
+    seen: str = ""
 
 
 class Deny(Request, tag="deny"):
@@ -31,6 +34,9 @@ class Deny(Request, tag="deny"):
 
     approval: str  # as in `approve`
     note: str = ""  # for whoever asked, and people who read the journal; cut as there
+    seen: str = (
+        ""  # the `version` that the actor read, for the journal; it is refused whatever it is
+    )
 
 
 class ApprovalsShown(Answer, tag="approvals_shown"):

@@ -463,8 +463,8 @@ class Answering(Message, tag="answering"):
 
 
 class StateEvent(Message, tag="state"):
-    """A watched session's state, at first and at each change. After a `rename` those who are
-    attached get one too."""
+    """A watched session's state, at first and at each change, also of `shaped_by`. After a
+    `rename` those who are attached get one too."""
 
     session: SessionId  # id of the session
     name: str  # its name
@@ -473,6 +473,9 @@ class StateEvent(Message, tag="state"):
     waiting_line: str = ""  # the line the cursor is on, when a program waits there
     ending: Ending | None = None  # how it ended, if it did
     full_screen: bool = False  # with `input`: a full-screen program is in use and asks nothing
+    # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
+    # report; empty while it reports
+    shaped_by: tuple[str, ...] = ()
 
 
 class OperatorEvent(Message, tag="operators"):

@@ -9,8 +9,8 @@ import { ErrorPage } from '../pages/error-page'
 import { now } from '../parts/clock'
 import { Icon } from '../parts/icon'
 import { Avatar } from '../parts/labels'
+import { PageLink } from '../parts/page-link'
 import { ThemeButton } from '../parts/top-bar'
-import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { age, ago, clock } from '../text/durations'
 import { sanitize } from '../text/sanitize'
@@ -65,28 +65,13 @@ function Shown({ card, machine }: { card: ApprovalCard; machine: Machine }) {
   return (
     <div class="page approval-page" data-testid="approval" data-status={info.status} data-approval={info.id}>
       <header class="top row">
-        <a
-          class="icon-button"
-          href="/"
-          aria-label="Back to the overview"
-          onClick={(event) => {
-            event.preventDefault()
-            go({ page: 'overview' })
-          }}
-        >
+        <PageLink class="icon-button" to={{ page: 'overview' }} aria-label="Back to the overview">
           <Icon name="back" />
-        </a>
+        </PageLink>
         <strong class="grow cut">Approval</strong>
-        <a
-          class="button small"
-          href={path(session)}
-          onClick={(event) => {
-            event.preventDefault()
-            go(session)
-          }}
-        >
+        <PageLink class="button small" to={session}>
           Open {sanitize(info.name, 40)}
-        </a>
+        </PageLink>
         <ThemeButton />
       </header>
       <main class="approval">
@@ -102,7 +87,13 @@ function Shown({ card, machine }: { card: ApprovalCard; machine: Machine }) {
             </h1>
             <Chips card={card} />
           </header>
-          <ExactText text={info.text} ends={info.kind === 'line' || info.kind === 'input'} />
+          {info.text_known ? (
+            <ExactText text={info.text} ends={info.kind === 'line' || info.kind === 'input'} />
+          ) : (
+            <p class="exact-hidden" data-testid="approval-text-unknown">
+              The shell does not say what its line is. Whoever approves it approves whatever is at its prompt.
+            </p>
+          )}
           <div class="approval-columns">
             <Facts card={card} />
             <Contributors card={card} />
@@ -151,6 +142,16 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
       <dd>
         <strong>{sanitize(info.name, 64)}</strong> on {sanitize(machineName, 64)}
       </dd>
+      <dt>Directory</dt>
+      <dd class="mono" data-testid="approval-cwd">
+        {sanitize(info.cwd, 300) || 'not known'}
+      </dd>
+      <dt>Runs as</dt>
+      <dd data-testid="approval-user">{sanitize(info.user, 64) || 'not known'}</dd>
+      <dt>Workspace</dt>
+      <dd class="mono" data-testid="approval-workspace">
+        {sanitize(info.workspace, 300) || 'not known'}
+      </dd>
       <dt>Held by</dt>
       <dd data-testid="approval-policy">
         {sanitize(policyText(info.policy), 120)}, {ago(info.asked_at, now.value)} (
@@ -168,7 +169,8 @@ function Facts({ card: { info, machineName } }: { card: ApprovalCard }) {
   )
 }
 
-function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
+function Contributors({ card }: { card: ApprovalCard }) {
+  const { info } = card
   const actors = [...new Set(info.contributors.map(({ actor }) => actor))]
   return (
     <section aria-labelledby="who-staged">
@@ -178,7 +180,7 @@ function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
           <Contributions
             key={actor}
             of={info.contributors.filter((one) => one.actor === actor)}
-            machine={machine}
+            card={card}
           />
         ))}
       </ul>
@@ -187,13 +189,16 @@ function Contributors({ card: { info, machine } }: { card: ApprovalCard }) {
 }
 
 /** All that one actor did for it. */
-function Contributions({ of, machine }: { of: readonly Contributor[]; machine: string }) {
+function Contributions({ of, card }: { of: readonly Contributor[]; card: ApprovalCard }) {
   const { name, kind, actor } = of[0]!
   return (
     <li data-testid="contributor" data-actor={name}>
-      <Avatar name={name} hue={hueOf(actorNamed(machine, name)?.colour, actor)} kind={kind} />
+      <Avatar name={name} hue={hueOf(actorNamed(card.machine, name)?.colour, actor)} kind={kind} />
       <span>
-        <strong>{sanitize(name, 64)}</strong> <span class="faint">{kind}</span>
+        <PageLink to={{ page: 'score', machine: card.machineName, actor: name }} title={`Score of ${name}`}>
+          <strong>{sanitize(name, 64)}</strong>
+        </PageLink>{' '}
+        <span class="faint">{kind}</span>
         <br />
         {of.map((one, index) => (
           <span key={index} data-part={one.part}>
@@ -207,14 +212,29 @@ function Contributions({ of, machine }: { of: readonly Contributor[]; machine: s
   )
 }
 
+function sinceUnknown(some: boolean): string {
+  const more = some ? 'What else changed' : 'What changed'
+  return `${more} is not known: it was asked before the host's daemon was restarted, or the shell does not say.`
+}
+
 function Changes({ card: { info } }: { card: ApprovalCard }) {
   const changes = changesOf(info)
   if (info.status !== 'pending') return null
   return (
     <section aria-labelledby="what-changed">
       <h2 id="what-changed">What changed since it was asked</h2>
+      {!info.changes_known && (
+        <p class="approval-unknown" data-testid="approval-changes-unknown">
+          {sinceUnknown(changes.length > 0)}
+        </p>
+      )}
       {changes.length === 0 ? (
-        <p class="faint">Nothing in the shell's directory, variables, aliases, functions or options.</p>
+        info.changes_known && (
+          <p class="faint" data-testid="approval-no-changes">
+            Nothing in the shell's directory, variables, aliases, functions and options, or in files that
+            others wrote and it uses.
+          </p>
+        )
       ) : (
         <ul class="approval-changes mono" data-testid="approval-changes">
           {changes.map((line) => (

@@ -49,6 +49,7 @@ export function wants(info: ApprovalInfo): string {
 
 /** In one row, before the text itself. */
 export function wantsShort(info: ApprovalInfo): string {
+  if (!info.text_known) return 'wants to run a line that its shell does not report'
   return info.kind === 'line' ? 'wants to run' : `wants to ${wants(info)}`
 }
 
@@ -73,15 +74,25 @@ export function partText({ part, what }: Contributor): string {
   return what ? `${text}: ${what}` : text
 }
 
+/** Who had a part in it besides whoever sets it off, with that part: `jonas set the variable PATH`. */
+export function stagedText({ actor, contributors }: ApprovalInfo): string {
+  const others = contributors.filter(
+    ({ name, part }) => name !== actor || !['trigger', 'typed'].includes(part),
+  )
+  return others.map((one) => `${one.name} ${partText(one)}`).join(', ')
+}
+
 /** Reasons to read closely; with one, approving takes a press that is held. */
 export function risksOf(info: ApprovalInfo): string[] {
   const others = new Set(info.contributors.map(({ actor }) => actor)).size - 1
   const risks = []
   if (piecesOf(info.text).some(({ kind }) => kind === 'named')) risks.push('invisible characters')
   if (others > 0) risks.push(others === 1 ? 'another had a part in it' : `${others} others had a part in it`)
+  if (!info.text_known) risks.push('the shell does not say what it is')
   if (info.contributors.some(({ part }) => part === 'shaped'))
     risks.push('the shell does not say what it holds')
   if (changesOf(info).length > 0) risks.push('changed since it was asked')
+  else if (!info.changes_known) risks.push('what changed is not known')
   return risks
 }
 
@@ -90,12 +101,6 @@ const PRINTED = 'output: '
 /** What changed since it was asked, but for what was printed: that goes on all the time and changes nothing of it. */
 export function changesOf(info: ApprovalInfo): string[] {
   return info.changed.filter((line) => !line.startsWith(PRINTED))
-}
-
-/** What an approver looks at: another one must be read again. */
-export function fingerprint(info: ApprovalInfo): string {
-  const { id, kind, text, actor, contributors, reason, policy } = info
-  return JSON.stringify([id, kind, text, actor, contributors, reason, policy, changesOf(info)])
 }
 
 /** Whose policy holds it: `host`, `label:NAME` or `session`, with the rule's id behind it. */

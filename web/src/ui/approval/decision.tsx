@@ -1,14 +1,16 @@
 // Approve or deny: two buttons of one size. Denying is one press; approving is one press too, unless there is a reason to
-// read closely. What is approved is what was read: another state of it is asked of the host first, and must be read again.
+// read closely. What is approved is what was read: the host is told which version that was, and refuses another one,
+// which must be read again.
 
 import { useSignal } from '@preact/signals'
 import type { ApprovalCard, Machine } from '../../hold/api'
+import { asHoldError } from '../../wire/errors'
 import { useHold } from '../context'
 import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
 import { toast, toastError, ToastPlace } from '../parts/toast'
 import { sanitize } from '../text/sanitize'
-import { fingerprint, hasApproved, quorumText, risksOf, whyNot } from './approval-words'
+import { hasApproved, quorumText, risksOf, whyNot } from './approval-words'
 
 const NOTE_MAX_CHARS = 200
 
@@ -17,8 +19,8 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
   const { info } = card
   const note = useSignal('')
   const busy = useSignal(false)
-  const read = useSignal(fingerprint(info))
-  const changed = fingerprint(info) !== read.value
+  const read = useSignal(info.version)
+  const changed = info.version !== read.value
 
   const why = whyNot(info, machine)
   if (why) return <Foot>{`You cannot decide about this: ${why}.`}</Foot>
@@ -26,21 +28,18 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
     return <Foot>The machine is not reached. What waits there keeps waiting.</Foot>
   if (hasApproved(info, machine)) return <Foot>{`You approved it: ${quorumText(info)}.`}</Foot>
 
-  const now = (): ApprovalCard | undefined =>
-    hold.approvals.peek().find((one) => one.machine === card.machine && one.info.id === info.id)
   const decide = async (approve: boolean): Promise<void> => {
     if (busy.value) return
     busy.value = true
     try {
-      if (approve) {
-        await hold.lookAtApprovals(card.machine)
-        const is = now()
-        if (is && is.info.status === 'pending' && fingerprint(is.info) !== read.value) return
-      }
-      const after = await (approve ? hold.approve : hold.deny).call(hold, card.machine, info.id, note.value)
+      const act = approve ? hold.approve : hold.deny
+      const after = await act.call(hold, card.machine, info.id, note.value, read.value)
       if (after.status === 'pending') toast(`Your approval counts: ${quorumText(after)}`, 'good')
     } catch (error) {
-      toastError(error)
+      // It is shown as it is now, and that it must be read again.
+      if (asHoldError(error).code === 'approval_changed')
+        await hold.lookAtApprovals(card.machine).catch(toastError)
+      else toastError(error)
     } finally {
       busy.value = false
     }
@@ -53,7 +52,7 @@ export function Decision({ card, machine }: { card: ApprovalCard; machine: Machi
           <button
             class="button small"
             data-testid="approval-read"
-            onClick={() => (read.value = fingerprint(info))}
+            onClick={() => (read.value = info.version)}
           >
             I have read it
           </button>

@@ -55,7 +55,7 @@ export function DenyReview({ card }: { card: ApprovalCard }) {
   const deny = (): void => {
     busy.value = true
     hold
-      .deny(card.machine, info.id, '')
+      .deny(card.machine, info.id, '', '')
       .catch(toastError)
       .finally(() => (busy.value = false))
   }

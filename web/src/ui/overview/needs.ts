@@ -1,8 +1,8 @@
 // What needs somebody, across machines, the most urgent first. Pure.
 
-import type { Machine, SessionCard } from '../../hold/api'
+import type { Machine, SessionCard, SessionInfo } from '../../hold/api'
 import { programOf, runningCommand, sinceOf } from '../text/running'
-import { endingText, inFlightText, shownState } from '../text/session-state'
+import { endingText, inFlightText, isOver, shownState } from '../text/session-state'
 
 type NeedKind = 'secret' | 'question' | 'turn' | 'fenced' | 'halted' | 'lost'
 
@@ -30,7 +30,7 @@ export function needsOf(cards: readonly SessionCard[], machines: readonly Machin
 
 function needs(card: SessionCard, me: string): Need[] {
   const { info } = card
-  const one = (kind: NeedKind, said: Partial<Need> & { text: string; about: string }): Need => ({
+  const one: Say = (kind, said) => ({
     kind,
     key: `${kind}/${card.machine}/${info.id}`,
     card,
@@ -39,6 +39,23 @@ function needs(card: SessionCard, me: string): Need[] {
     since: sinceOf(info),
     ...said,
   })
+  const asked =
+    me && info.holder === me && info.waiting.length > 0 && !isOver(info.state)
+      ? [
+          one('turn', {
+            text: `${info.waiting.join(', ')} ${info.waiting.length === 1 ? 'asks' : 'ask'} for the turn`,
+            about: 'you hold the turn',
+            actor: info.waiting[0]!,
+            since: null,
+          }),
+        ]
+      : []
+  return [...ofState(info, one), ...asked]
+}
+
+type Say = (kind: NeedKind, said: Partial<Need> & { text: string; about: string }) => Need
+
+function ofState(info: SessionInfo, one: Say): Need[] {
   switch (shownState(info.state, info.lease, info.full_screen)) {
     case 'input': {
       const asks = info.waiting_line.trim()
@@ -69,14 +86,6 @@ function needs(card: SessionCard, me: string): Need[] {
         }),
       ]
     default:
-      if (!me || info.holder !== me || info.waiting.length === 0) return []
-      return [
-        one('turn', {
-          text: `${info.waiting.join(', ')} ${info.waiting.length === 1 ? 'asks' : 'ask'} for the turn`,
-          about: 'you hold the turn',
-          actor: info.waiting[0]!,
-          since: null,
-        }),
-      ]
+      return []
   }
 }

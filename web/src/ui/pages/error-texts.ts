@@ -64,6 +64,11 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
     why: 'It was settled some time ago, or it is in a session that this device may not see.',
     todo: 'The overview lists what waits for you.',
   },
+  no_actor: {
+    title: 'No such actor',
+    why: 'No actor of your unix user on this machine has this name, or had it.',
+    todo: 'The panel of a session lists the operators that are known on its machine. On it: `hold actor ls`.',
+  },
   no_machine: {
     title: 'Unknown machine',
     why: 'This device has not joined it, or the machine was forgotten here.',
@@ -121,6 +126,7 @@ const SAME: Record<string, string> = {
   no_such_session: 'not_found',
   ambiguous_name: 'not_found',
   no_such_approval: 'no_approval',
+  no_such_actor: 'no_actor',
   no_such_machine: 'no_machine',
   session_ended: 'ended',
   relay_unreachable: 'unreachable',

@@ -3,6 +3,7 @@
 import type { Actor, SessionInfo } from '../../hold/api'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
+import { PageLink } from './page-link'
 import { endingText, isOver, listedState, stateText } from '../text/session-state'
 
 export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?: string }) {
@@ -38,6 +39,16 @@ export function ActorName({ name, actor, id = actor?.id, kind = actor?.kind, you
       <span class="actor-name cut">{sanitize(name, 64)}</span>
       {you && <span class="actor-you">you</span>}
     </span>
+  )
+}
+
+/** The same, leading to the actor's record on a machine. */
+export function ActorLink({ machine, ...who }: Who & { readonly machine: string }) {
+  const to = { page: 'score', machine, actor: who.name } as const
+  return (
+    <PageLink class="actor-link" to={to} data-testid="actor-link" aria-label={`Score of ${who.name}`}>
+      <ActorName {...who} />
+    </PageLink>
   )
 }
 

@@ -1,7 +1,7 @@
 // Which changes in the sessions deserve a notification. Pure: two lists in, notices out.
 
-import type { ApprovalCard, Machine, SessionCard } from '../../hold/api'
-import { waitsForYou, wantsShort } from '../approval/approval-words'
+import type { ApprovalCard, ApprovalInfo, Machine, SessionCard } from '../../hold/api'
+import { stagedText, waitsForYou, wantsShort } from '../approval/approval-words'
 import { path } from '../route'
 import { sanitize } from '../text/sanitize'
 import { endingText, isOver, needsInput, shownState } from '../text/session-state'
@@ -55,6 +55,14 @@ function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined
 }
 
 const COMMAND_MAX_CHARS = 300 // what a notification of a system shows at most, and more
+const STAGED_MAX_CHARS = 200
+
+/** The exact command, then who else had a part in it. */
+function bodyOf(info: ApprovalInfo): string {
+  const text = info.text_known ? sanitize(info.text, COMMAND_MAX_CHARS) : 'The shell does not say what it is.'
+  const staged = stagedText(info)
+  return staged ? `${text}\n${sanitize(staged, STAGED_MAX_CHARS)}` : text
+}
 
 /** What began to wait for this device: with the exact command, so that a glance tells whether it is urgent. */
 export function approvalNotices(
@@ -73,7 +81,7 @@ export function approvalNotices(
     )
     .map((card) => ({
       title: `${sanitize(card.info.actor, 64)} ${wantsShort(card.info)} this in ${card.info.name} on ${card.machineName}`,
-      body: sanitize(card.info.text, COMMAND_MAX_CHARS),
+      body: bodyOf(card.info),
       tag: `approval/${card.machine}/${card.info.id}`,
       path: path({ page: 'approval', machine: card.machineName, approval: card.info.id }),
     }))

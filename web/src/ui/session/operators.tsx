@@ -2,13 +2,17 @@
 
 import { useEffect } from 'preact/hooks'
 import type { Actor, Attendee } from '../../hold/api'
-import { ActorName } from '../parts/labels'
+import { useHold } from '../context'
+import { ActorLink } from '../parts/labels'
 import { now } from '../parts/clock'
 import { ago } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
 
 export function Operators({ controller }: { controller: SessionController }) {
+  const { machines } = useHold()
+  const key = controller.handle.machine
+  const machine = machines.value.find((one) => one.key === key)?.name ?? key
   const presence = controller.handle.operators.value
   // An operator attached or detached: reload the list.
   useEffect(() => {
@@ -27,6 +31,7 @@ export function Operators({ controller }: { controller: SessionController }) {
           <Attached
             key={`${one.actor} ${one.since}`}
             controller={controller}
+            machine={machine}
             one={one}
             actor={actors.find((actor) => actor.id === one.actor)}
           />
@@ -40,7 +45,7 @@ export function Operators({ controller }: { controller: SessionController }) {
           <ul class="people">
             {away.map((actor) => (
               <li key={actor.id} data-testid="operator-row" data-actor={actor.name}>
-                <ActorName name={actor.name} actor={actor} />
+                <ActorLink machine={machine} name={actor.name} actor={actor} />
                 <span class="faint">{actor.kind}</span>
                 <Standing controller={controller} actor={actor.id} />
               </li>
@@ -54,16 +59,19 @@ export function Operators({ controller }: { controller: SessionController }) {
 
 function Attached({
   controller,
+  machine,
   one,
   actor,
 }: {
+  machine: string
   controller: SessionController
   one: Attendee
   actor: Actor | undefined
 }) {
   return (
     <li data-testid="operator-row" data-actor={one.name} data-attached="true">
-      <ActorName
+      <ActorLink
+        machine={machine}
         name={one.name}
         id={one.actor}
         actor={actor}

@@ -6,6 +6,7 @@ import { useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
 import { toast } from '../parts/toast'
+import { runningCommand } from '../text/running'
 import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
 import { quickAnswers } from './quick-answers'
@@ -51,6 +52,8 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
   const text = useSignal('')
   const closed = useSignal('')
   if (closed.value === prompt) return null
+  const info = controller.handle.info.value
+  const command = (info && runningCommand(info)?.text) ?? ''
   const send = async (answer: string): Promise<void> => {
     if (await withTurn(controller)) await controller.act(controller.handle.submit(answer, true))
     text.value = ''
@@ -65,7 +68,7 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
         <Icon name="close" />
       </button>
       <div class="answers">
-        {quickAnswers(prompt, linesAbove(controller)).map((answer) => (
+        {quickAnswers(prompt, linesAbove(controller), command).map((answer) => (
           <button
             key={answer.testid}
             class="button"

@@ -10,16 +10,48 @@ interface QuickAnswer {
 const LETTERS = /[[(]([a-z?](?:[/,][a-z?]){1,7})[\])]/i
 const WORDS = /[[(](yes)\/(no)\b[^\])]*[\])]*/i
 const ENTRY = /^\s*[[(]?(\d{1,2})[\]).:]\s+(\S.*)$/
+const COLUMNS = /\s\d{1,2}\) / // of a list in several: what the rest of its line is
 const ENTRIES_MAX = 9
 const ENTRY_CHARS = 40
 
-/** `above`: the lines over the prompt, the nearest last. */
-export function quickAnswers(prompt: string, above: readonly string[] = []): QuickAnswer[] {
+// A prompt that is made of these words alone, one of the first sort among them, asks for an entry of the list. Any other
+// word is what it asks for: a phone number, a name to choose.
+const ASKS_FOR_ENTRY = new Set(
+  'choice choose entry item number one option pick select selection which'.split(' '),
+)
+const SAYS_NOTHING_ELSE = new Set(
+  'a above an and by choose default do enter from is its list make menu please press return the to type use want what you your'.split(
+    ' ',
+  ),
+)
+const RANGE = /[[(]1\s*(?:-|–|\.\.|to)\s*(\d{1,2})[\])]/
+const SELECT = /\bselect\s+\w+(?:\s+in\b|\s*;)/ // the loop of bash and zsh
+
+/** `above`: the lines over the prompt, the nearest last. `command`: the line that runs, as the shell took it. */
+export function quickAnswers(prompt: string, above: readonly string[] = [], command = ''): QuickAnswer[] {
   const words = WORDS.exec(prompt)
   if (words) return choices([words[1]!, words[2]!])
   const letters = LETTERS.exec(prompt)
   if (letters) return choices(letters[1]!.split(/[/,]/))
-  return menu(above)
+  const entries = menu(above)
+  return asksForEntry(prompt, entries.length) || isSelect(above, command) ? entries : []
+}
+
+/** A list over a prompt is a menu only if the prompt says so: over `Hostname: ` it is something that was printed. */
+function asksForEntry(prompt: string, entries: number): boolean {
+  if (prompt.trim() === '#?') return true
+  const range = RANGE.exec(prompt)
+  if (range) return Number(range[1]) === entries
+  const words = prompt.toLowerCase().match(/\p{L}+/gu) ?? []
+  return (
+    words.some((word) => ASKS_FOR_ENTRY.has(word)) &&
+    words.every((word) => ASKS_FOR_ENTRY.has(word) || SAYS_NOTHING_ELSE.has(word))
+  )
+}
+
+/** The shell itself asks, with a prompt of any words (PS3) directly under its list. */
+function isSelect(above: readonly string[], command: string): boolean {
+  return SELECT.test(command) && /^ *\d+\) \S/.test(above.at(-1) ?? '')
 }
 
 /** A single capital is the default, which Enter gives as well. */
@@ -41,7 +73,7 @@ function menu(above: readonly string[]): QuickAnswer[] {
   for (const line of [...above].reverse()) {
     if (line.trim() === '' && entries.length === 0) continue
     const found = ENTRY.exec(line)
-    if (!found) break
+    if (!found || COLUMNS.test(found[2]!)) break
     const [, number, name] = found as unknown as [string, string, string]
     const cut = name.trim().length > ENTRY_CHARS ? `${name.trim().slice(0, ENTRY_CHARS - 1)}…` : name.trim()
     entries.unshift({ text: number, label: `${number} ${cut}`, testid: `prompt-answer-${number}` })

@@ -4,8 +4,9 @@
 // names the holder and what is typed meanwhile is dropped: keys that arrive minutes later, at another prompt,
 // would do harm.
 //
-// They are dropped as whole lines. If the turn arrives in the middle of one, the rest of that line would be a command
-// of its own (`rm -rf x` of `echo rm -rf x`), so it is dropped too: until a pause, or with the Enter that ends it.
+// They are dropped as whole lines. If the turn arrives in the middle of one, or a halted session runs again, the rest of
+// that line would be a command of its own (`rm -rf x` of `echo rm -rf x`), so it is dropped too: until a pause, or with
+// the Enter that ends it.
 
 import type { SessionHandle } from '../../hold/api'
 import { isReport } from '../terminal/keys'
@@ -18,9 +19,9 @@ const LINE_PAUSE_MS = 1500 // longer than between two keys of one line: whoever 
 
 const ENDS_OF_LINE = new Set([0x03, 0x0a, 0x0d]) // ^C, as a newline, Enter: the next key begins a line
 
-const DROPPED = 'This line began before you had the turn, so it was not sent. Type it again.'
+const DROPPED = 'This line began before it could be typed, so it was not sent. Type it again.'
 const DROPPING =
-  'This line began before you had the turn: it is not sent. Pause or press Enter, then type it again.'
+  'This line began before it could be typed: it is not sent. Pause or press Enter, then type it again.'
 
 export class TypedInput {
   private asking = false
@@ -54,6 +55,7 @@ export class TypedInput {
     if (report && !turn?.yours) return
     const refusal = this.refusal()
     if (refusal) {
+      if (!report) this.drop(data)
       this.hint(refusal)
       return
     }

@@ -6,7 +6,7 @@ import { shownState } from './session-state'
 /** The command that runs, with its actor; null at the prompt, and where none is reported. */
 export function runningCommand(info: SessionInfo): SessionInfo['last_command'] {
   const last = info.last_command
-  return last && last.status === null && info.state !== 'prompt' ? last : null
+  return last && last.ended_at === null && info.state !== 'prompt' ? last : null
 }
 
 /** What runs, as short as a list wants it. */
@@ -29,6 +29,6 @@ export function sinceOf(info: SessionInfo): number | null {
     case 'lost':
       return info.ended_at
     default:
-      return null
+      return info.state_since
   }
 }

@@ -58,6 +58,7 @@ export function stateLine(facts: LineFacts): StateLine {
         mark: 'fenced',
         tone: 'danger',
         before: 'Fenced: its host does not hold the lease',
+        since: facts.info?.state_since ? `for ${age(now - facts.info.state_since)}` : '',
         may: 'nobody can type while it is fenced',
       })
     case 'ended':
@@ -90,7 +91,7 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     mark,
     actor,
     since: since === null ? '' : `for ${age(facts.now - since)}`,
-    may: whatYouMayDo(facts),
+    may: [shapedText(info), whatYouMayDo(facts)].filter(Boolean).join(' · '),
   }
   if (facts.held && state !== 'halted' && state !== 'fenced') return held(facts, facts.held)
   const who = actor && (actor === facts.me ? 'You' : actor)
@@ -117,6 +118,11 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
   }
 }
 
+/** Its state is not known then: whoever wrote last may have put anything into it. */
+function shapedText({ shaped_by }: SessionInfo): string {
+  return shaped_by.length > 0 ? `the shell does not report; shaped by ${shaped_by.join(', ')}` : ''
+}
+
 function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {
   const yours = of.actor === me
   return line({
@@ -130,11 +136,12 @@ function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {
   })
 }
 
-function halted({ halt, now, me, mayResume }: LineFacts): Partial<StateLine> {
+function halted({ halt, info, now, me, mayResume }: LineFacts): Partial<StateLine> {
+  const at = halt?.at ?? info?.state_since
   const by = halt ? ` by ${halt.actor === me ? 'you' : halt.actor}` : ''
   return {
     before: `Halted${by}`,
-    since: halt ? ago(halt.at, now) : '',
+    since: at ? ago(at, now) : '',
     may: `nothing runs and nobody can type${mayResume ? '; you may resume it' : ''}`,
   }
 }

@@ -38,6 +38,7 @@ export type ErrorCode =
   | 'actor_revoked'
   | 'already_up'
   | 'ambiguous_name'
+  | 'approval_changed'
   | 'bad_signature'
   | 'channel_broken'
   | 'command_not_found'

@@ -214,8 +214,8 @@ export const HOST_MESSAGES = {
     channel: int, // which channel
     answers: bool, // whether this channel's terminal answers a program's queries from now on
   }),
-  /** A watched session's state, at first and at each change. After a `rename` those who are attached get
-   * one too.
+  /** A watched session's state, at first and at each change, also of `shaped_by`. After a `rename` those
+   * who are attached get one too.
    */
   state: record({
     session: text, // id of the session
@@ -225,6 +225,7 @@ export const HOST_MESSAGES = {
     waiting_line: withDefault(text, ''), // the line the cursor is on, when a program waits there
     ending: optional(v.ending), // how it ended, if it did
     full_screen: withDefault(bool, false), // with `input`: a full-screen program is in use and asks nothing
+    shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   }),
   /** Sent to operators that are attached or watch: somebody attached or detached, or the size changed. */
   operators: record({
@@ -281,6 +282,10 @@ export const HOST_MESSAGES = {
     actor: text, // who did it, by name; empty is the host
     approval: v.approvalInfo, // as it is after that
     note: withDefault(text, ''), // what was said with it
+  }),
+  score_shown: record({
+    id: int, // that of the request
+    score: v.actorScore, // the record now
   }),
 } as const
 
@@ -635,6 +640,7 @@ export interface Requests {
       approval: string // its id, or a beginning of `APPROVAL_ID_MIN_CHARS` or more that is unique
       note?: string // for people to read in the journal; cut to `TURN_TEXT_MAX_CHARS`
       try_first?: boolean // decide nothing, and only try it out in a branch of the session that is thrown away; `level_unavailable` where sessions cannot be branched, which is everywhere yet
+      seen?: string // the `version` that the actor read; when it is another by now, `approval_changed`. Empty: not checked
     }
     answer: 'approval_shown'
   }
@@ -643,8 +649,19 @@ export interface Requests {
     fields: {
       approval: string // as in `approve`
       note?: string // for whoever asked, and people who read the journal; cut as there
+      seen?: string // the `version` that the actor read, for the journal; it is refused whatever it is
     }
     answer: 'approval_shown'
+  }
+  /** An actor's record on this host. Its own, or of an actor of the asker's unix user; root's actors see
+   * everybody's.
+   */
+  score: {
+    fields: {
+      actor?: string // name or id; empty is the asker
+      days?: number // so many days up to today, at most `SCORE_DAYS`
+    }
+    answer: 'score_shown'
   }
 }
 

@@ -99,6 +99,57 @@ export const actor = record({
 })
 export interface Actor extends Value<typeof actor> {}
 
+/** Actions of one actor, counted. */
+export const scoreTotals = record({
+  actions: withDefault(int, 0), // all of them
+  valid: withDefault(int, 0), // well-formed, and refused by nobody
+  measured: withDefault(int, 0), // of the valid ones, those whose effects are known
+  success: withDefault(int, 0), // of the measured ones
+  clean: withDefault(int, 0), // of the measured ones, those without an undeclared effect
+  side_effects: withDefault(int, 0), // undeclared effects in all
+  points: withDefault(float, 0), // sum of the scores of all that were scored
+  scored: withDefault(int, 0), // how many were scored
+})
+export interface ScoreTotals extends Value<typeof scoreTotals> {}
+
+/** One day of an actor, in UTC. */
+export const dayScore = record({
+  day: text, // as 2026-11-18
+  totals: scoreTotals, // of that day
+})
+export interface DayScore extends Value<typeof dayScore> {}
+
+/** One difference between what was declared and what was measured. */
+export const deviation = record({
+  kind: text, // missing: `status`, `file`, `port`, `process`, `env`, `cwd`; unexpected: `file_created`, `file_changed`, `file_deleted`, `process`, `port_opened`, `port_closed`, `env`, `cwd`, `peer`
+  what: text, // which, for people to read: a path, a port, a name
+})
+export interface Deviation extends Value<typeof deviation> {}
+
+/** Effects of one action that its actor had not declared. */
+export const unintendedEffects = record({
+  at: float, // when they were measured, seconds since 1970
+  session: text, // in which
+  action: text, // its id, for `trace`
+  command: text, // what was carried out, cut to `UNINTENDED_COMMAND_CHARS`
+  effects: list(deviation), // at most `UNINTENDED_NAMED` of them
+  count: int, // how many there were
+})
+export interface UnintendedEffects extends Value<typeof unintendedEffects> {}
+
+/** An actor's record on this host. */
+export const actorScore = record({
+  actor: text, // its id
+  name: text, // its name
+  score: nullable(float), // mean of its actions in these days; null: there are none
+  recent: nullable(float), // mean of its last `SCORE_RECENT` actions
+  recent_count: int, // how many these are
+  totals: scoreTotals, // of these days
+  days: list(dayScore), // days on which it acted, oldest first
+  unintended: withDefault(list(unintendedEffects), []), // its last actions with undeclared effects, the latest first; of sessions that the asker may see
+})
+export interface ActorScore extends Value<typeof actorScore> {}
+
 /** An actor behind an effect, and how. */
 export const contributor = record({
   actor: text, // its id
@@ -128,6 +179,12 @@ export const approvalInfo = record({
   status: text, // `pending`, `approved`, `denied`, `expired` or `withdrawn`
   changed: withDefault(list(text), []), // what changed in the session since it was asked, for people
   approvers: withDefault(list(text), []), // names or kinds who may approve; empty: all with the right
+  text_known: withDefault(bool, true), // false: the shell did not say what its line is; `text` is empty
+  cwd: withDefault(text, ''), // the working directory when it was asked
+  user: withDefault(text, ''), // the unix user that it would run as
+  workspace: withDefault(text, ''), // the session's
+  changes_known: withDefault(bool, true), // false: what changed is not known, besides what `changed` has: it was asked before this daemon began, or the shell does not report its state
+  version: withDefault(text, ''), // names all that a decision rests on; another one must be read again. `approve` takes it
 })
 export interface ApprovalInfo extends Value<typeof approvalInfo> {}
 
@@ -487,6 +544,7 @@ export const sessionInfo = record({
   ungated: withDefault(text, ''), // why policies of the gate judge only its lines, and not what its programs execute and write; empty when they judge that too, and of what has ended
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
+  state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 

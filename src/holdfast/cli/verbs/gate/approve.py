@@ -15,9 +15,11 @@ def parser() -> Parser:
         "Approve what a policy holds, by its id or a unique beginning of it. You need the right "
         "`approve` in its session, must not have had a part in it, and must be among those the "
         "policy names, if it names any. When enough have approved it is judged once more, and then "
-        "happens. What you could see of it is recorded with your decision.",
-        "  hold approvals\n  hold approve 4f2a --note 'checked with ops'",
+        "happens. With --seen it is refused if anything that matters changed since you read it. "
+        "What you could see of it is recorded with your decision.",
+        "  hold approvals\n  hold approve 4f2a --seen 9c01d2aa7b3e5f04 --note 'checked with ops'",
     )
+    parser.add_value("--seen", "VERSION", "as `hold approvals` showed it to you", default="")
     parser.add_flag(
         "--try",
         help="decide nothing, and try it in a branch of the session; refused, as no level has any",
@@ -28,5 +30,7 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with Host(client="hold approve") as host:
-        approval = host.approve(options.id, options.note, try_first=getattr(options, "try"))
+        approval = host.approve(
+            options.id, options.note, options.seen, try_first=getattr(options, "try")
+        )
     print_decided(options, approval)

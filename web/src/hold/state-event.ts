@@ -1,0 +1,20 @@
+// What a state event changes in what is known of a session; the rest must be asked for.
+
+import type { SessionInfo } from '../wire/generated/values'
+import type { HostMessage } from '../wire/messages'
+
+export function afterState(info: SessionInfo, event: HostMessage<'state'>): SessionInfo {
+  const { state, waiting_line, full_screen, ending, at, shaped_by } = event
+  const last = info.last_command
+  // Between two commands there is a prompt: what ran before it does not ask what is asked behind it.
+  const isOver = last !== null && last.ended_at === null && (state === 'prompt' || info.state === 'prompt')
+  return {
+    ...info,
+    state,
+    waiting_line,
+    full_screen,
+    shaped_by,
+    ending: ending ?? info.ending,
+    last_command: isOver ? { ...last, ended_at: at } : last,
+  }
+}
