@@ -920,6 +920,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_halt_escapes",
+                "test_whose_processes_are_whose_is_told_alike_by_number_and_by_link",
                 "test_hold_halt_of_what_cannot_be_caught_is_incomplete_and_names_it",
                 "test_a_process_that_mounts_cgroupfs_does_not_run_through_a_confirmed_halt",
                 "test_cgroupfs_mounted_inside_shows_the_sessions_own_groups_only",
@@ -1015,6 +1016,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Whoever takes the turn over is shown what changed, and is judged again against it.",
         tests=(
             *_in(
+                "process/test_attach",
+                "test_a_shell_that_reports_no_more_is_said_on_attaching_with_who_shaped_it",
+            ),
+            *_in(
+                "e2e/test_web_states",
+                "test_a_shell_that_reports_no_more_is_said_in_the_state_line_with_who_shaped_it",
+            ),
+            *_in(
                 "process/test_gate_line_scenarios",
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
             ),
@@ -1109,6 +1118,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
             *_in(
+                "unit/test_approval_version",
+                "test_another_state_has_another_version",
+            ),
+            *_in(
                 "e2e/test_mcp_gate",
                 "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",
                 "test_a_held_line_that_another_agent_denies_is_refused_with_its_reason",
@@ -1179,6 +1192,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "process/test_line_gate",
+                "test_who_approves_what_they_read_approves_nothing_else",
                 "test_the_held_line_of_an_actor_that_is_revoked_is_refused",
                 "test_a_policy_is_told_what_is_other_in_the_environment",
                 "test_a_line_that_is_refused_is_not_run_and_not_left",
@@ -2697,6 +2711,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "G5",
         "Policy can use an actor's measured score.",
         tests=(
+            *_in(
+                "unit/test_action_score",
+                "test_what_was_not_intended_is_kept_with_its_action_the_latest_first",
+            ),
+            *_in(
+                "e2e/test_web_score",
+                "test_what_an_agent_did_is_plotted_where_its_name_leads",
+            ),
             *_in("unit/test_action_score", "test_a_record_that_breaks_shows_at_once"),
             *_in("unit/test_gate_policy", "test_a_rule_may_go_by_an_actors_record"),
             *_in(

@@ -100,7 +100,7 @@ class LiveSession:
         "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "actions", "approving",
         "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout", "fds", "gate",
         "halts", "handoffs", "host_input", "incarnation", "journal", "keeper", "leasing", "output",
-        "presence", "provenance", "ring", "spec", "turning", "view", "watching",
+        "presence", "provenance", "ring", "since", "spec", "turning", "view", "watching",
     )  # fmt: skip
 
     def __init__(
