@@ -63,9 +63,9 @@ class CheckpointDescription(Record):
     machine: MachineNeeds
     journal_seq: int  # the last entry of the journal that this state includes
     journal_head: bytes  # its hash
-    note: str = ""  # what the actor wrote about it
-    frozen_ms: float = 0.0  # for so long the session stood still
-    total_ms: float = 0.0  # from the request until the images were complete; storing adds to it
+    note: str  # what the actor wrote about it
+    frozen_ms: float  # for so long the session stood still
+    total_ms: float  # from the request until the images were complete; storing adds to it
 
     @property
     def order(self) -> tuple[int, int, float]:
