@@ -128,7 +128,7 @@ def test_the_last_of_a_session_is_loaded_by_its_session(host: Host, tmp_path: Pa
 
 
 def test_what_is_not_there_is_said(host: Host, tmp_path: Path) -> None:
-    missing = CheckpointId("cp-" + "0" * 16)
+    missing = CheckpointId("ck-" + "0" * 16)
     for which in (missing, SESSION):
         with pytest.raises(NoSuchCheckpoint, match=which):
             asked(host, _loads(which, tmp_path / "out"))
@@ -556,8 +556,8 @@ def test_a_store_is_opened_as_the_settings_say(tmp_path: Path) -> None:
             await store.close()
 
     run(story())
-    assert any((tmp_path / "checkpoints").rglob("cp-*"))
-    assert any((tmp_path / "elsewhere").rglob("cp-*"))
+    assert any((tmp_path / "checkpoints").rglob("ck-*"))
+    assert any((tmp_path / "elsewhere").rglob("ck-*"))
 
 
 def test_a_gigabyte_of_the_same_and_of_nothing_is_stored_about_as_fast_as_it_is_read(

@@ -9,8 +9,8 @@ from holdfast.sdk.client import Host
 from holdfast.sdk.reach.host_relays import own_started
 
 _REACHED_S = 10.0  # for the host's own relay to start and be dialled: it takes half a second
-# Findings without which no session can be started, and the error that each one is. A disk that fills up
-# is not one: every start finds out for itself whether its own room is there.
+# Findings without which no session can be started, and the error that it is. A disk that fills
+# up is not one: every start finds out for itself whether its own room is there.
 _NEEDED = {"init": LaunchFailed}
 
 

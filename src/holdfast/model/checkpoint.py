@@ -12,13 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-_PREFIX = "cp-"
+_PREFIX = "ck-"
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # as in the ids of sessions
 _LENGTH = 16  # 80 random bits: no collisions within one host's store
 
 
 class CheckpointId(str):
-    """A checkpoint's random name, such as `cp-3k9xw2m7q0d5t8ha`. The prefix tells it from the name
+    """A checkpoint's random name, such as `ck-3k9xw2m7q0d5t8ha`. The prefix tells it from the name
     or id of a session, where a verb takes either."""
 
     __slots__ = ()

@@ -66,12 +66,19 @@ class ImageStore:
         self._workers = ThreadPoolExecutor(_WORKERS, "checkpoint-chunks")
 
     async def save(
-        self, description: CheckpointDescription, directory: str, progress: Progress | None = None
+        self,
+        description: CheckpointDescription,
+        directory: str,
+        progress: Progress | None = None,
+        *,
+        id: CheckpointId | None = None,
     ) -> Checkpoint:
-        """Store the files of a directory. It is left as it is. On failure nothing is stored."""
+        """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
+        a new one that the caller has made; without it, one is made here."""
+        chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(description, directory, job), progress
+                lambda job: self._save(chosen, description, directory, job), progress
             )
 
     async def load(
@@ -128,12 +135,11 @@ class ImageStore:
     # -- in threads ---------------------------------------------------------------------------
 
     def _save(
-        self, description: CheckpointDescription, directory: str, job: ImageJob
+        self, id: CheckpointId, description: CheckpointDescription, directory: str, job: ImageJob
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
         writer = ImageWriter(self._blobs, self._chunks, census, self._cipher, job)
-        id = CheckpointId.of_random(os.urandom(16))
         name, reserved = f"{self._manifests}{description.session}/{id}", 0
         try:
             table = writer.write(directory)
