@@ -1552,9 +1552,37 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
+            *_in(
+                "process/test_image_store",
+                "test_what_is_loaded_is_what_was_saved",
+                "test_an_altered_store_gives_out_nothing",
+                "test_every_chunk_is_needed",
+                "test_a_checkpoint_of_another_host_is_refused",
+                "test_a_checkpoint_of_another_session_is_refused",
+                "test_an_older_checkpoint_is_not_taken_for_the_last",
+                "test_a_save_cut_off_at_any_step_is_no_checkpoint_or_a_whole_one",
+            ),
+            *_in(
+                "privileged/test_checkpoint_disk",
+                "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
+                "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
+            ),
+            *_in(
+                "contract/test_images_over_blobs",
+                "test_checkpoints_are_saved_shared_loaded_and_deleted",
+                "test_a_service_that_goes_away_is_said_and_costs_no_checkpoint",
+            ),
+            *_in(
+                "contract/test_blob_store",
+                "test_a_service_that_does_not_answer_is_said_in_bounded_time",
+            ),
         ),
         open=f"{MOVE}: memory, tree and descriptors on the other side",
-        files=("host/lost_sessions.py", "host/session/discontinuity.py"),
+        files=(
+            "host/lost_sessions.py",
+            "host/session/discontinuity.py",
+            "host/continuity/image_store.py",
+        ),
     ),
     Requirement(
         "M3",

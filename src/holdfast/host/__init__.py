@@ -8,6 +8,7 @@ Its rooms, each with a list of its own files:
     access/      actors, envelopes, admission, devices, revocation
     gate/        what is judged before it commits, measured afterwards, and who is behind it
     reach/       relays, and operators that come through them
+    continuity/  what outlives a host: checkpoints
 
 And what belongs to the whole host:
 

@@ -9,7 +9,7 @@ import pwd
 import socket
 import time
 import zlib
-from functools import partial
+from functools import cached_property, partial
 
 from holdfast import __version__
 from holdfast.adapters.ghostty.screen import GhosttyScreen
@@ -31,6 +31,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.image_store import ImageStore, open_image_store
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -185,6 +186,12 @@ class Daemon:
         self._stopped = asyncio.get_running_loop().create_future()
         self._level: asyncio.Task[Level]
 
+    @cached_property
+    def images(self) -> ImageStore:
+        """Opened when first used: a store that cannot be reached stops nothing else."""
+        place, quota = self.config.checkpoint_store, self.config.checkpoint_quota_bytes
+        return open_image_store(place, quota, self.home.state, self.store.host_key)
+
     def _judge(self, subject: ActorId | None) -> None:
         """The rights of this actor have changed, or of several."""
         self.reach.judge(subject)
@@ -260,6 +267,8 @@ class Daemon:
             pruning.cancel()
             self._metrics.close()
             self._supervisor.close(loop)
+            if "images" in vars(self):
+                await self.images.close()
             await self.reach.close()
             self.operators.close()
             for live in list(self.registry.live.values()):

@@ -64,6 +64,9 @@ RETENTION_DAYS = (
     30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
 )
 RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest are removed
+# Of all checkpoints of a host, compressed; then a further one is refused. Some dozens of a session
+# of a gigabyte: the second and later ones store only what changed.
+CHECKPOINT_QUOTA_BYTES = 16 << 30
 PRUNE_FIRST_S = 60.0  # after a daemon's start: it has better things to do first
 PRUNE_EVERY_S = 3600.0  # how often ended sessions are looked at
 PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
