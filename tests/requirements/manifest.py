@@ -1302,6 +1302,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
             *_in(
+                "process/test_near_end",
+                "test_a_revived_session_begins_where_the_lost_one_was_and_runs_nothing_again",
+                "test_only_who_may_end_it_revives_a_session_and_only_a_lost_one",
+            ),
+            *_in(
                 "e2e/test_mcp",
                 "test_it_is_told_of_sessions_that_were_lost",
             ),
@@ -1553,6 +1558,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
             *_in(
+                "process/test_near_end",
+                "test_after_a_reboot_a_session_shows_how_it_last_was",
+                "test_a_revived_session_begins_where_the_lost_one_was_and_runs_nothing_again",
+                "test_a_session_without_a_shell_is_started_anew_in_its_own_directory",
+                "test_a_keepers_death_leaves_the_same_to_be_revived",
+                "test_a_damaged_or_missing_near_end_does_not_keep_the_host_from_starting",
+            ),
+            *_in(
                 "process/test_image_store",
                 "test_what_is_loaded_is_what_was_saved",
                 "test_an_altered_store_gives_out_nothing",
@@ -1580,6 +1593,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         open=f"{MOVE}: memory, tree and descriptors on the other side",
         files=(
             "host/lost_sessions.py",
+            "host/near_end_writer.py",
+            "host/revival.py",
             "host/session/discontinuity.py",
             "host/continuity/image_store.py",
         ),
@@ -1605,6 +1620,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "process/test_near_end",
+                "test_after_a_reboot_a_session_shows_how_it_last_was",
+                "test_what_waited_for_approval_is_named_and_was_not_done",
+                "test_run_again_enters_the_line_as_the_asker",
+                "test_a_keepers_death_leaves_the_same_to_be_revived",
+            ),
             *_in(
                 "faults/test_swarm",
                 "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",

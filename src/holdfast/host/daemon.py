@@ -47,13 +47,15 @@ from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
 from holdfast.host.metrics_socket import MetricsSocket
+from holdfast.host.near_end_writer import NearEndWriter
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.residency import ResidencyMeter, total
 from holdfast.host.retention import Retention
-from holdfast.host.session import closing, fencing_token
+from holdfast.host.revival import Revival
+from holdfast.host.session import closing, fencing_token, near_look
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
@@ -105,8 +107,9 @@ class Daemon:
             self.registry.live,
             self._make_effect_judge(),
             os.getuid(),
-            lambda session: self.store.tombstone(session) is not None,
+            self._is_over_for_good,
         )
+        self.near_ends = NearEndWriter(self.store, partial(near_look.look, name=self.actors.name))
         self.forwarding = Forwarding()
         self.gate_judge = Judge(self.gate_policy or self.policies)
         self.observation: Observation = ProcObservation(judge)
@@ -186,6 +189,11 @@ class Daemon:
         self._stopped = asyncio.get_running_loop().create_future()
         self._level: asyncio.Task[Level]
 
+    def _is_over_for_good(self, session: SessionId) -> bool:
+        """It has ended, or another one follows it, with its policies."""
+        stored = self.store.tombstone(session)
+        return stored is not None and not stored.can_be_followed
+
     @cached_property
     def images(self) -> ImageStore:
         """Opened when first used: a store that cannot be reached stops nothing else."""
@@ -219,6 +227,14 @@ class Daemon:
                 partial(start, self),
                 self.lost,
                 provenance.annotated,
+                Revival(
+                    self.store,
+                    self.lost,
+                    actors.authority,
+                    self.policies,
+                    actors,
+                    partial(start, self),
+                ),
             ),
             ways_in,
             TurnRequests(actors),
@@ -271,6 +287,7 @@ class Daemon:
                 await self.images.close()
             await self.reach.close()
             self.operators.close()
+            self.near_ends.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
             self.answerers.close()
@@ -347,6 +364,7 @@ class Daemon:
         if live.is_closed:
             return
         log.error("the keeper of %s is gone; the session ends with it", live.spec.id)
+        self.near_ends.write_now(live)  # while it can still be seen
         live.kill()
         live.spawn(self._close_lost(live))
 
