@@ -172,6 +172,12 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
+class SessionAsleep(SessionEnded):
+    """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
+
+    code = "session_asleep"
+
+
 class SessionBusy(HoldfastError):
     """The session's shell is not at its prompt, so it cannot take a command line."""
 
@@ -436,6 +442,34 @@ class StorageFailed(HoldfastError):
 def why_not(error: OSError) -> str:
     """The system's reason: an error made without a number has it elsewhere."""
     return error.strerror or str(error) or type(error).__name__
+
+
+class CheckpointFailed(HoldfastError):
+    """The session could not be checkpointed; it runs on."""
+
+    code = "checkpoint_failed"
+    exit_status = 71
+
+
+class NoSuchCheckpoint(HoldfastError):
+    """There is no checkpoint of this id, or of this session; or you may not see the session."""
+
+    code = "no_such_checkpoint"
+    exit_status = 66
+
+
+class CheckpointInvalid(HoldfastError):
+    """The checkpoint is damaged, or is not what it should be; nothing was restored from it."""
+
+    code = "checkpoint_invalid"
+    exit_status = 65
+
+
+class RestoreFailed(HoldfastError):
+    """The session could not be restored; everything is as it was before."""
+
+    code = "restore_failed"
+    exit_status = 71
 
 
 class JournalDamaged(HoldfastError):

@@ -1,0 +1,98 @@
+"""Checkpoints: what one is, what is known of the tree in it, and what a restore made of it.
+
+Values only. Who makes, keeps and restores them: host/continuity; with what: adapters/criu.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+
+
+class ContinuityKind(StrEnum):
+    """What of a session goes on."""
+
+    MEMORY = "memory"  # its processes, as they were
+    COLD = "cold"  # nothing but its specification: the command was started again
+
+
+class MountKind(StrEnum):
+    """A mount of the session that is made by us, not by CRIU, when it is restored."""
+
+    HOST = "host"  # a file system of the host, bound at its own path
+    KEPT = "kept"  # a directory of the host's that stays visible below a hidden one
+    COVER = "cover"  # the empty directory over a hidden one
+    DEV = "dev"
+    PTS = "pts"
+    SHM = "shm"  # /dev/shm, when there was nothing in it
+
+
+class MountMark(Record):
+    """One such mount, and the name that the images have for it."""
+
+    cookie: str
+    path: str
+    kind: MountKind
+
+
+class DumpedTree(Record):
+    """What a restore must know of a tree that the images do not say."""
+
+    shell: int  # pid of the main process, in the session's own numbering
+    tty: str  # the path of its terminal there
+    tty_keys: tuple[str, ...]  # the names that the images have for that terminal
+    mounts: tuple[MountMark, ...]
+    # which command's group each process was in: pid in the session's numbering -> directory below
+    # the session's own group; those in the session's group itself are left out
+    groups: dict[str, str]
+    gate: bool  # it was under the exec gate's system call filter
+
+
+class ConnectionReset(Record):
+    """A connection to a peer outside of the session, which a restore could not bring back (M3)."""
+
+    local: str  # address and port of the session's end
+    peer: str  # and of the other
+    pid: int  # a process that had it open, in the session's own numbering
+    process: str  # its name
+
+
+class CheckpointInfo(Record):
+    """A checkpoint, as people and programs see it."""
+
+    id: str
+    session: SessionId
+    name: str  # of the session, when it was made
+    epoch: int  # of the incarnation that is in it
+    at: float  # when, in seconds since 1970
+    actor: str  # name of the actor that asked for it
+    note: str = ""
+    kind: ContinuityKind = ContinuityKind.MEMORY
+    bytes: int = 0  # on disk
+    frozen_ms: float = 0.0  # how long the session stood still
+    total_ms: float = 0.0  # how long it took in all
+    ended: bool = False  # the session was ended with it
+    tasks: int = 0  # processes in it
+    journal_seq: int = 0  # the last entry of the session's journal that is part of it
+
+
+class Phase(Record):
+    """One step of a restore and what it took."""
+
+    name: str
+    ms: float
+
+
+class RestoreReport(Record):
+    """What a restore did."""
+
+    checkpoint: str  # id
+    epoch_before: int
+    epoch: int
+    phases: tuple[Phase, ...] = ()
+    bytes: int = 0
+    reset: tuple[ConnectionReset, ...] = ()
+    inputs_lost: int = 0  # inputs taken after the checkpoint, which are not part of it
+    kind: ContinuityKind = ContinuityKind.MEMORY
