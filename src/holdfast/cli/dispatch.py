@@ -26,6 +26,7 @@ GROUPS = {
         "end",
         "acknowledge",
     ),
+    "continuity": ("checkpoint", "checkpoints", "restore"),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
@@ -48,6 +49,7 @@ GROUPS = {
 }
 TITLES = {
     "sessions": "Sessions",
+    "continuity": "Continuity",
     "input": "Input",
     "observe": "Observation",
     "access": "Access and turn",

@@ -30,6 +30,9 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.checkpoint_files import CheckpointFiles
+from holdfast.host.continuity.requests import CheckpointRequests
+from holdfast.host.continuity.session_continuity import SessionContinuity
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -172,7 +175,14 @@ class Daemon:
             self.config.retention_bytes,
             self._session_pruned,
         )
-        self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
+        self.continuity = SessionContinuity(self, CheckpointFiles(home.state, host_key))
+        self.lost = LostSessions(
+            self.store,
+            self.registry,
+            self.actors.authority,
+            self.reach.over,
+            self.continuity.latest_id,
+        )
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -228,6 +238,14 @@ class Daemon:
                 lambda actor, session: self.registry.find_live(actor, session) is not None,
                 self.uid,
             ),
+            CheckpointRequests(
+                self.continuity.files,
+                self.registry,
+                actors.authority,
+                self.continuity,
+                partial(start, self),
+                self.lost.close_for_good,
+            ),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 
@@ -236,6 +254,7 @@ class Daemon:
     async def run(self) -> None:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
+        self.continuity.files.clear_unfinished()
         takeover.carry_on(self)
         self.actors.file.prepare()
         self.admission.file.prepare()
@@ -338,7 +357,7 @@ class Daemon:
     async def _close_lost(self, live: LiveSession) -> None:
         if live.spec.place.cgroup:  # which can be removed once it is empty
             await asyncio.to_thread(cgroup.kill, live.spec.place.cgroup)
-        live.main_ended(KEEPER_LOST)
+        live.main_ended(self.lost.with_checkpoint(KEEPER_LOST, live.spec.id))
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
         """Its tombstone is written: the custody is given up, and what the host has of it goes."""

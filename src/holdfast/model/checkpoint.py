@@ -62,14 +62,14 @@ class ConnectionReset(Record):
 class CheckpointInfo(Record):
     """A checkpoint, as people and programs see it."""
 
-    id: str
-    session: SessionId
+    id: str  # its id, which `hold restore` takes
+    session: SessionId  # id of the session
     name: str  # of the session, when it was made
     epoch: int  # of the incarnation that is in it
     at: float  # when, in seconds since 1970
     actor: str  # name of the actor that asked for it
-    note: str = ""
-    kind: ContinuityKind = ContinuityKind.MEMORY
+    note: str = ""  # what it is for, for people
+    kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session is in it
     bytes: int = 0  # on disk
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
@@ -81,18 +81,18 @@ class CheckpointInfo(Record):
 class Phase(Record):
     """One step of a restore and what it took."""
 
-    name: str
-    ms: float
+    name: str  # what was done
+    ms: float  # how long it took, in milliseconds
 
 
 class RestoreReport(Record):
     """What a restore did."""
 
-    checkpoint: str  # id
-    epoch_before: int
-    epoch: int
-    phases: tuple[Phase, ...] = ()
-    bytes: int = 0
-    reset: tuple[ConnectionReset, ...] = ()
-    inputs_lost: int = 0  # inputs taken after the checkpoint, which are not part of it
-    kind: ContinuityKind = ContinuityKind.MEMORY
+    checkpoint: str  # id of the checkpoint; empty when the session was started cold
+    epoch_before: int  # the epoch that ended
+    epoch: int  # the epoch that began
+    phases: tuple[Phase, ...] = ()  # what was done, in order; nothing of a journal is executed
+    bytes: int = 0  # size of the checkpoint
+    reset: tuple[ConnectionReset, ...] = ()  # connections to peers outside, which were reset
+    inputs_lost: int = 0  # recorded inputs that came after the checkpoint: not part of it
+    kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session goes on

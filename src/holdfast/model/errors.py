@@ -523,6 +523,9 @@ def session_over(
 ) -> SessionEnded:
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
+    if ending is not None and ending.checkpoint:
+        restore = f"`hold restore {ending.checkpoint}` restores it"
+        return SessionAsleep(f"{what} is asleep", hint=restore)
     if ending is None or ending.lost is None:
         return SessionEnded(f"{what} {how}: {ending}" if ending else f"{what} {how}", hint=hint)
     follows = f"`hold attach {ending.successor}` attaches to its successor"

@@ -27,9 +27,10 @@ from holdfast.model.spec import Place
 
 LOG = "dump.log"
 GHOST_MAX_BYTES = 64 << 20  # of one deleted file that is still open; a larger one is refused
-# For the whole dump: a memory of gigabytes takes seconds. Past it CRIU is killed, which may take the
-# session with it: only for a CRIU that hangs.
+# For the whole dump: a memory of gigabytes takes seconds. Past it CRIU is killed, which may take
+# the session with it: only for a CRIU that hangs.
 TIMEOUT_S = 300.0
+_FROZEN_US = 2  # in `dump_stats_entry`
 FREEZE_TIMEOUT_S = 10  # for CRIU to stop all tasks; one that is deep in the kernel may not stop
 
 
@@ -37,7 +38,6 @@ class DumpTimes(Record):
     """What a dump took, by CRIU's own clock."""
 
     frozen_ms: float
-    tasks: int
 
 
 async def dump(
@@ -72,8 +72,7 @@ async def dump(
     if not done.success:
         why = swrk.errors_in(swrk.log_in(images, LOG)) or done.message
         raise CheckpointFailed(f"CRIU refuses it: {why or 'it gives no reason'}")
-    times = await asyncio.to_thread(_finish, images)
-    return times.replace(tasks=len(cgroup.processes(place.cgroup))) if leave_running else times
+    return DumpTimes(_frozen_ms(images))
 
 
 async def _converse(
@@ -164,14 +163,33 @@ def _controlling_key(place: Place) -> tuple[str, ...]:
     return (_tty_key(os.stat(f"/proc/{place.pid}/root/dev/tty")),)
 
 
-def _finish(images: int) -> DumpTimes:
-    """Off the frozen path: our own filter is taken out, and CRIU's numbers are read."""
+def finish_images(images: int) -> None:
+    """When all are written. Slow: in a thread."""
     own_filter.remove(images, seccomp.program())
-    frozen_us = 0
-    with contextlib.suppress(OSError, ValueError):
+    for name in (LOG, "stats-dump"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=images)
+
+
+def _frozen_ms(images: int) -> float:
+    """By CRIU's own clock; 0 when it did not say."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
         fd = os.open("stats-dump", os.O_RDONLY | os.O_CLOEXEC, dir_fd=images)
         with open(fd, "rb") as file:
             _, messages = read_image(file.read())
         numbers = decode(messages[0][0].data)
-        frozen_us = next(int(each.value) for each in numbers if each.number == 2)
-    return DumpTimes(frozen_us / 1000, 0)
+        return next(int(each.value) for each in numbers if each.number == _FROZEN_US) / 1000
+    return 0.0
+
+
+def processes(place: Place) -> int:
+    return len(cgroup.processes(place.cgroup))
+
+
+def is_traced(place: Place) -> bool:
+    """Whether CRIU works on the tree at this moment. False too when there is none any more."""
+    try:
+        lines = procfs.read(f"/proc/{place.pid}/status").splitlines()
+    except OSError:
+        return False
+    return any(line.startswith(b"TracerPid:") and line.split()[1] != b"0" for line in lines)

@@ -23,7 +23,8 @@ _LOADERS = ("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 # its own, so that nothing is left on the host; what it learnt is copied to the descriptor $FACTS.
 _APART = (
     *("unshare", "--mount", "sh", "-c"),
-    'mount -t tmpfs criu /run && "$@"; done=$?; cat /run/criu.kdat >"/proc/self/fd/$FACTS"; exit $done',
+    'mount -t tmpfs criu /run && "$@"; done=$?; '
+    'cat /run/criu.kdat >"/proc/self/fd/$FACTS"; exit $done',
     "criu",
 )
 KERNEL_FACTS = "criu.kdat"  # the file's name there

@@ -17,7 +17,7 @@ def of_session(place: Place) -> tuple[MountMark, ...]:
     """Parents first, as the kernel lists them."""
     with open(f"/proc/{place.pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
         lines = file.read().splitlines()
-    found = []
+    found: list[MountMark] = []
     for line in lines:
         before, _, after = line.partition(" - ")
         kind = _kind(place, unescaped(before.split(" ")[4]), after.split(" ", 1)[0])

@@ -93,11 +93,15 @@ def request(kind: Kind, options: dict[str, Option]) -> bytes:
     fields: list[Field] = []
     for name, value in options.items():
         number = _OPTIONS[name]
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, Inherited):
-                each = encode((field(1, each.key), field(2, each.fd)))
-            fields.append(field(number, each))
+        several = value if isinstance(value, tuple) else (value,)
+        fields += (field(number, _plain(each)) for each in several)
     return encode((field(_TYPE, kind), field(_OPTS, encode(fields))))
+
+
+def _plain(value: bool | int | str | Inherited) -> bool | int | str | bytes:
+    if isinstance(value, Inherited):
+        return encode((field(1, value.key), field(2, value.fd)))
+    return value
 
 
 def answer(go_on: bool) -> bytes:

@@ -142,8 +142,6 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
         gc.collect()  # now, while nobody waits
 
 
-
-
 def _request(fds: list[int], more: int | None = None) -> dict[str, Any]:
     """Its text; with it come so many descriptors of the caller's."""
     if not fds:

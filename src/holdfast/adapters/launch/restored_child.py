@@ -138,9 +138,7 @@ class _Restore:
     def _options(self) -> dict[str, swrk.Option]:
         order, tree = self._order, self._order.spec.tree
         # CRIU closes each after use, so each has a number of its own.
-        terminals = tuple(
-            swrk.Inherited(key, _SLAVES + at) for at, key in enumerate(tree.tty_keys)
-        )
+        terminals = tuple(swrk.Inherited(key, _SLAVES + at) for at, key in enumerate(tree.tty_keys))
         return {
             "images_dir_fd": order.images,
             "log_level": 2,
@@ -235,7 +233,10 @@ class _Restore:
             cgroup.enter(order.group, os.getpid())
             syscalls.unshare(syscalls.CLONE_NEWCGROUP)
             _lay_out(order)
-            environment = {**os.environ, "HOLDFAST_CTTY": f"{order.spec.tree.shell}:{order.spec.tree.tty}"}
+            environment = {
+                **os.environ,
+                "HOLDFAST_CTTY": f"{order.spec.tree.shell}:{order.spec.tree.tty}",
+            }
             gate = self._gate_theirs.fileno()
             if order.gate_page >= 0:
                 environment["HOLDFAST_GATE"] = f"{self._filter}:{gate}"
@@ -293,7 +294,11 @@ def _lay_out(order: RestoreOrder) -> None:
                 below = (other.path for other in marks if other.kind is MountKind.KEPT)
                 namespaces.make_cover(
                     _part(mark),
-                    [os.path.relpath(path, mark.path) for path in below if is_within(path, mark.path)],
+                    [
+                        os.path.relpath(path, mark.path)
+                        for path in below
+                        if is_within(path, mark.path)
+                    ],
                 )
     syscalls.mount(None, "/run", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
 

@@ -123,7 +123,7 @@ def bind_by_descriptor(path: str) -> int:
 
 
 def move_mount(mounted: int, target: str) -> None:
-    """Attach what `mount_by_descriptor` or `bind_by_descriptor` gave at a path of this mount namespace."""
+    """Attach what one of the two above gave at a path of this mount namespace."""
     _syscall(
         f"move_mount to {target}",
         *(_MOVE_MOUNT, mounted, b"", _AT_FDCWD, _text(target), _MOVE_MOUNT_F_EMPTY_PATH),

@@ -67,6 +67,9 @@ RULES: dict[str, Rule] = {
     "detach_terminals": _LIVE,
     "end": _KNOWN,
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
+    "checkpoint": _LIVE,  # and the right `checkpoint` there; to end it with that, `end`
+    "checkpoints": _ANY,
+    "restore": _EVERYONE,  # the right `checkpoint` in the session that the checkpoint is of
     # Ways in.
     "input": _LIVE,
     "submit": _LIVE,

@@ -103,6 +103,9 @@ class LiveSession:
         "presence", "provenance", "ring", "since", "spec", "turning", "view", "watching",
     )  # fmt: skip
 
+    output: OutputPump
+    commands: ShellCommands
+
     def __init__(
         self,
         daemon: Daemon,
@@ -156,6 +159,7 @@ class LiveSession:
             now=now(),
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
+            asleep_in=parcel.asleep_in,
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -454,6 +458,11 @@ class LiveSession:
                 self.halts.freeze(actor, only)
             case do.Thaw():
                 self.halts.thaw(actor)
+            case do.HoldTyping():
+                self.custody.pause()
+            case do.ReleaseTyping():
+                if not self.is_fenced:
+                    self.custody.flush_to_pty()
             case do.Fence():
                 self._fence()
             case do.RecordFence(cause=cause):
@@ -853,6 +862,7 @@ class LiveSession:
             self.provenance.complete_to,
             self.gate.kept(),
             self.since.look(),
+            self.core.asleep_in,
         )
         return kept.blob()
 

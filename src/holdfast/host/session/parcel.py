@@ -97,6 +97,7 @@ class StateBlob(Record):
     provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
     gate: SavedGate | None = None  # while something waits there
     since: SavedSince | None = None  # since when it is halted or fenced
+    asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())
