@@ -6,7 +6,7 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 
 from __future__ import annotations
 
-from holdfast.model.checkpoint import ConnectionReset
+from holdfast.model.checkpoint import PeerReset, RestorePhase
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
@@ -471,10 +471,9 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     before: int  # the epoch that ended
     journal_seq: int  # up to this entry the session is what the journal says
     inputs_lost: int  # inputs recorded after that one: they are not part of what was restored
-    phases: tuple[str, ...]
-    phases_ms: tuple[float, ...]  # what each took
+    phases: tuple[RestorePhase, ...]  # what was done, and what each took
     size: int  # bytes of the checkpoint
-    reset: tuple[ConnectionReset, ...] = ()  # connections to peers outside: the first 64
+    reset: tuple[PeerReset, ...] = ()  # connections to peers outside: the first 64
     resets: int = 0  # how many there were
 
 

@@ -50,7 +50,7 @@ class DumpedTree(Record):
     gate: bool  # it was under the exec gate's system call filter
 
 
-class ConnectionReset(Record):
+class PeerReset(Record):
     """A connection to a peer outside of the session, which a restore could not bring back (M3)."""
 
     local: str  # address and port of the session's end
@@ -78,7 +78,7 @@ class CheckpointInfo(Record):
     journal_seq: int = 0  # the last entry of the session's journal that is part of it
 
 
-class Phase(Record):
+class RestorePhase(Record):
     """One step of a restore and what it took."""
 
     name: str  # what was done
@@ -91,8 +91,10 @@ class RestoreReport(Record):
     checkpoint: str  # id of the checkpoint; empty when the session was started cold
     epoch_before: int  # the epoch that ended
     epoch: int  # the epoch that began
-    phases: tuple[Phase, ...] = ()  # what was done, in order; nothing of a journal is executed
+    phases: tuple[
+        RestorePhase, ...
+    ] = ()  # what was done, in order; nothing of a journal is executed
     bytes: int = 0  # size of the checkpoint
-    reset: tuple[ConnectionReset, ...] = ()  # connections to peers outside, which were reset
+    reset: tuple[PeerReset, ...] = ()  # connections to peers outside, which were reset
     inputs_lost: int = 0  # recorded inputs that came after the checkpoint: not part of it
     kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session goes on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.model.checkpoint import ConnectionReset, DumpedTree, Phase
+from holdfast.model.checkpoint import PeerReset, DumpedTree, RestorePhase
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
@@ -37,12 +37,12 @@ class RestoreSpec(Record):
     unread: str  # in hexadecimal: typed into the terminal, and read by no program
 
 
-class Restored(Record):
+class RestoredTree(Record):
     """A restored session that does not run yet: its control group is frozen."""
 
     launched: Launched
-    phases: tuple[Phase, ...]
-    reset: tuple[ConnectionReset, ...]
+    phases: tuple[RestorePhase, ...]
+    reset: tuple[PeerReset, ...]
 
 
 class Launch(Protocol):
@@ -52,7 +52,7 @@ class Launch(Protocol):
     async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
         """`inherit` maps a descriptor number inside the session to one of the caller's."""
 
-    async def restore(self, spec: RestoreSpec, images: int) -> Restored:
+    async def restore(self, spec: RestoreSpec, images: int) -> RestoredTree:
         """From the images in the directory that is open as this descriptor of the caller's. Raises
         RestoreFailed, leaving nothing behind."""
 

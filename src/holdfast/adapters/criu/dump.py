@@ -82,7 +82,7 @@ async def _converse(
     images: int,
     frozen: Callable[[], Awaitable[None]],
     leave_running: bool,
-) -> swrk.Done:
+) -> swrk.CriuDone:
     loop = asyncio.get_running_loop()
     options = _options(place, tree, images, leave_running)
     await loop.sock_sendall(sock, swrk.request(swrk.Kind.DUMP, options))
@@ -92,7 +92,7 @@ async def _converse(
         if not data:
             raise failure or OSError(0, "it closed its socket")
         said = swrk.parse(data)
-        if isinstance(said, swrk.Done):
+        if isinstance(said, swrk.CriuDone):
             if failure is not None:
                 raise failure
             return said

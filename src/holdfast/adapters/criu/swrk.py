@@ -81,7 +81,7 @@ class Notification(NamedTuple):
     pid: int  # of the first process, in our numbering; 0 if it says none
 
 
-class Done(NamedTuple):
+class CriuDone(NamedTuple):
     """The last message of a conversation."""
 
     success: bool
@@ -108,7 +108,7 @@ def answer(go_on: bool) -> bytes:
     return encode((field(_TYPE, Kind.NOTIFY), field(_NOTIFY_SUCCESS, go_on)))
 
 
-def parse(data: bytes) -> Notification | Done:
+def parse(data: bytes) -> Notification | CriuDone:
     """Raises ValueError for what makes no sense."""
     found = dict(_pairs(decode(data)))
     if found.get(_TYPE) == Kind.NOTIFY:
@@ -119,7 +119,7 @@ def parse(data: bytes) -> Notification | Done:
     number = _number(found.get(_ERRNO))
     if not why and number:
         why = errno.errorcode.get(number, str(number))
-    return Done(bool(found.get(_SUCCESS)), _number(restored.get(_RESTORED_PID)), why)
+    return CriuDone(bool(found.get(_SUCCESS)), _number(restored.get(_RESTORED_PID)), why)
 
 
 def _pairs(fields: Iterable[Field]) -> Iterable[tuple[int, int | bytes]]:

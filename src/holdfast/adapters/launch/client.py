@@ -31,11 +31,11 @@ from holdfast.adapters.launch.process import (
     RESTORE_TIMEOUT_S,
     Settings,
 )
-from holdfast.model.checkpoint import ConnectionReset, Phase
+from holdfast.model.checkpoint import PeerReset, RestorePhase
 from holdfast.model.errors import LaunchFailed, LevelUnavailable, from_code
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
-from holdfast.ports.launch import Launched, Restored, RestoreSpec
+from holdfast.ports.launch import Launched, RestoredTree, RestoreSpec
 
 # The launcher has its own, shorter bound; past this one it is itself stuck and is replaced.
 _SLACK_S = 5.0
@@ -66,19 +66,20 @@ class Launcher:
         ask = self._asked(b"launch", request, [*inherit.values()], ANSWER_TIMEOUT_S, contained)
         return _launched(*await _finished(ask, _discard))
 
-    async def restore(self, spec: RestoreSpec, images: int) -> Restored:
+    async def restore(self, spec: RestoreSpec, images: int) -> RestoredTree:
         """See `ports.launch.Launch`."""
-        request = {"spec": spec.pack(), **_criu()}
+        request = {"spec": spec.pack(), **await asyncio.to_thread(_criu)}
         timeout_s = RESTORE_TIMEOUT_S + _SLACK_S
         ask = self._asked(b"restore", request, [images], timeout_s, spec.session)
         reply, fds = await _finished(ask, _discard)
-        phases = tuple(Phase.unpack(each) for each in reply["phases"])
-        reset = tuple(ConnectionReset.unpack(each) for each in reply["reset"])
-        return Restored(_launched(reply, fds), phases, reset)
+        phases = tuple(RestorePhase.unpack(each) for each in reply["phases"])
+        reset = tuple(PeerReset.unpack(each) for each in reply["reset"])
+        return RestoredTree(_launched(reply, fds), phases, reset)
 
     async def start_criu(self, socket: int) -> int:
         """See `ports.launch.Launch`."""
-        ask = self._asked(b"criu", _criu(), [socket], ANSWER_TIMEOUT_S, "")
+        request = await asyncio.to_thread(_criu)
+        ask = self._asked(b"criu", request, [socket], ANSWER_TIMEOUT_S, "")
         _, fds = await _finished(ask, _discard_criu)
         return fds[0]
 

@@ -41,7 +41,7 @@ from holdfast.adapters.proc import procfs
 from holdfast.adapters.proc.foreign_connections import reset_foreign
 from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.adapters.seccomp import notification
-from holdfast.model.checkpoint import ConnectionReset, MountKind, MountMark, Phase
+from holdfast.model.checkpoint import PeerReset, MountKind, MountMark, RestorePhase
 from holdfast.model.home import is_within
 from holdfast.ports.launch import RestoreSpec
 
@@ -97,7 +97,7 @@ class _Restore:
         os.write(self._filter, seccomp.program())
         self._listener = -1
         self._pid = self._criu = 0
-        self._phases: list[Phase] = []
+        self._phases: list[RestorePhase] = []
         self._since = time.monotonic()
 
     def run(self) -> tuple[int, int]:
@@ -128,11 +128,11 @@ class _Restore:
             os.unlink("stats-restore", dir_fd=self._order.images)
         return self._pid, self._listener
 
-    _reset: tuple[ConnectionReset, ...] = ()
+    _reset: tuple[PeerReset, ...] = ()
 
     def _passed(self, phase: str) -> None:
         at = time.monotonic()
-        self._phases.append(Phase(phase, round((at - self._since) * 1000, 3)))
+        self._phases.append(RestorePhase(phase, round((at - self._since) * 1000, 3)))
         self._since = at
 
     def _options(self) -> dict[str, swrk.Option]:
@@ -158,7 +158,7 @@ class _Restore:
 
     # -- the conversation -------------------------------------------------------------------------
 
-    def _converse(self) -> swrk.Done:
+    def _converse(self) -> swrk.CriuDone:
         """CRIU's questions, and until it is done the calls of what it restores: those are under
         the gate's filter already. The launcher gives up on us by closing its end."""
         ready = select.poll()
@@ -185,13 +185,13 @@ class _Restore:
                     if self._listener >= 0:
                         ready.register(self._listener, select.POLLIN)
 
-    def _hear(self) -> swrk.Done | None:
+    def _hear(self) -> swrk.CriuDone | None:
         data = self._rpc.recv(swrk.MESSAGE_MAX_BYTES)
         if not data:
             log = swrk.log_in(self._order.images, LOG)
             raise _Failure(swrk.errors_in(log) or "CRIU ended without a word")
         said = swrk.parse(data)
-        if isinstance(said, swrk.Done):
+        if isinstance(said, swrk.CriuDone):
             return said
         if said.script == "setup-namespaces":
             self._passed("prepare")

@@ -16,7 +16,7 @@ import os
 from typing import NamedTuple
 
 from holdfast.adapters.proc import procfs, sock_diag
-from holdfast.model.checkpoint import ConnectionReset
+from holdfast.model.checkpoint import PeerReset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _Holder(NamedTuple):
     name: str
 
 
-def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.Connection, ConnectionReset]]:
+def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.TcpConnection, PeerReset]]:
     """Those of these processes, each with a process that has it open."""
     holders = _sockets_of(pids)
     if not holders:
@@ -42,11 +42,11 @@ def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.Connection, ConnectionR
         if (each.remote, each.local) not in ends:
             holder = holders[each.inode]
             local, remote = each.shown
-            found.append((each, ConnectionReset(local, remote, holder.pid, holder.name)))
+            found.append((each, PeerReset(local, remote, holder.pid, holder.name)))
     return found
 
 
-def reset_foreign(pids: Iterable[int]) -> tuple[ConnectionReset, ...]:
+def reset_foreign(pids: Iterable[int]) -> tuple[PeerReset, ...]:
     """Raises OSError when the kernel cannot close one."""
     found = foreign(pids)
     for connection, _ in found:

@@ -135,7 +135,7 @@ def listening() -> list[ListeningSocket]:
     return found
 
 
-class Connection(NamedTuple):
+class TcpConnection(NamedTuple):
     """A TCP connection, one end of it. An IPv4 address is the same however the socket writes it."""
 
     inode: int
@@ -157,7 +157,7 @@ class Connection(NamedTuple):
 _ID_AT, _ID_BYTES = 4, 48
 
 
-def connections() -> list[Connection]:
+def connections() -> list[TcpConnection]:
     """Every one of this network namespace. Raises OSError as `look_up` does."""
     found = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
@@ -167,11 +167,11 @@ def connections() -> list[Connection]:
                 _, _, _, _, sport, dport, source, target, inode = _INET_ANSWER.unpack_from(body)
                 local, remote = _end(family, source, sport), _end(family, target, dport)
                 id = bytes(body[_ID_AT : _ID_AT + _ID_BYTES])
-                found.append(Connection(inode, local, remote, family, id))
+                found.append(TcpConnection(inode, local, remote, family, id))
     return found
 
 
-def destroy(connection: Connection) -> None:
+def destroy(connection: TcpConnection) -> None:
     """Reset it: its program gets ECONNABORTED. Needs root."""
     head = struct.pack("=BBBBI", connection.family, socket.IPPROTO_TCP, 0, 0, _ALL_STATES)
     request = head + connection.id

@@ -38,7 +38,7 @@ class KnownSessions(Protocol):
     def may_see_id(self, actor: Actor, session: SessionId) -> bool: ...
 
 
-class Continuity(Protocol):
+class CheckpointActions(Protocol):
     """What is done with checkpoints."""
 
     async def checkpoint(
@@ -58,7 +58,7 @@ class CheckpointRequests:
         files: CheckpointFiles,
         sessions: KnownSessions,
         authority: Authority,
-        continuity: Continuity,
+        continuity: CheckpointActions,
         start: Callable[[Actor, m.Run], Awaitable[LiveSession]],
         close_for_good: Callable[[Stored], None],
     ) -> None:

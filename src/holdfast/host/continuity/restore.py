@@ -39,7 +39,7 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
-from holdfast.model.checkpoint import Phase, RestoreReport
+from holdfast.model.checkpoint import RestorePhase, RestoreReport
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
@@ -51,7 +51,7 @@ from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, Proposed
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
 from holdfast.model.spec import Place
-from holdfast.ports.launch import Restored, RestoreSpec
+from holdfast.ports.launch import RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -81,10 +81,7 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
             hint="what has ended does not live again; `hold restore --cold` starts a successor",
         )
     if stored.successor:
-        raise SessionEnded(
-            f"{stored.info.name} was lost, and {stored.successor} follows it",
-            hint=f"`hold attach {stored.successor}`",
-        )
+        raise session_over(stored.info.name, ending)
     return stored
 
 
@@ -94,7 +91,7 @@ class _Restore:
     def __init__(self, daemon: Daemon, manifest: Manifest, actor: ActorId) -> None:
         self._daemon, self._manifest, self._actor = daemon, manifest, actor
         self._session = manifest.info.session
-        self._phases: list[Phase] = []
+        self._phases: list[RestorePhase] = []
         self._since = boottime.now()
 
     async def run(self) -> tuple[LiveSession, RestoreReport]:
@@ -116,7 +113,7 @@ class _Restore:
 
     def _passed(self, phase: str) -> None:
         at = boottime.now()
-        self._phases.append(Phase(phase, round((at - self._since) * 1000, 1)))
+        self._phases.append(RestorePhase(phase, round((at - self._since) * 1000, 1)))
         self._since = at
 
     def _check_journal(self) -> tuple[int, int]:
@@ -208,7 +205,7 @@ class _Restore:
         log.info("%s restored from %s, epoch %d", live.spec.name, manifest.info.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
 
-    async def _restore_tree(self, kept: StateBlob) -> Restored:
+    async def _restore_tree(self, kept: StateBlob) -> RestoredTree:
         daemon, manifest = self._daemon, self._manifest
         directory = f"{daemon.continuity.files.directory(manifest.info.id)}/{IMAGES}"
         wanted = RestoreSpec(
@@ -250,7 +247,7 @@ class _Restore:
     def _revive(
         self,
         kept: StateBlob,
-        restored: Restored,
+        restored: RestoredTree,
         bell: int,
         epoch: int,
         leasing: SessionLease | None,
@@ -266,10 +263,10 @@ class _Restore:
                 ours.callback(os.close, fd)
             ring = layout.load(f"{daemon.continuity.files.directory(manifest.info.id)}/{MEMORY}")
             ours.callback(os.close, ring)
-            output, untyped = make_conduit(), make_conduit()
+            output = make_conduit()
             ours.callback(os.close, output)
+            untyped = make_conduit(daemon.continuity.files.read(manifest.info.id, UNTYPED))
             ours.callback(os.close, untyped)
-            os.write(untyped, daemon.continuity.files.read(manifest.info.id, UNTYPED))
             fds = SessionFds(
                 *(launched.master, launched.pidfd, ring, output, untyped, bell),
                 *(launched.gate, launched.gate_page),
@@ -303,15 +300,14 @@ def _entry(report: RestoreReport, manifest: Manifest) -> entries.RestoredEntry:
         before=report.epoch_before,
         journal_seq=manifest.info.journal_seq,
         inputs_lost=report.inputs_lost,
-        phases=tuple(phase.name for phase in report.phases),
-        phases_ms=tuple(phase.ms for phase in report.phases),
+        phases=report.phases,
         size=report.bytes,
         reset=report.reset[:RESETS_RECORDED],
         resets=len(report.reset),
     )
 
 
-def _remove_group(restored: Restored) -> None:
+def _remove_group(restored: RestoredTree) -> None:
     """It failed after the restore: the tree must not outlive it."""
     cgroup.kill(restored.launched.place.cgroup)
     cgroup.remove(restored.launched.place.cgroup)
