@@ -1,4 +1,4 @@
-"""What the tests of checkpoints share: a host, and sessions that can be compared before and after."""
+"""What the tests of checkpoints share."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ GROUPS = {
         "rename",
         "end",
         "acknowledge",
+        "revive",
     ),
     "continuity": ("checkpoint", "checkpoints", "restore"),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),

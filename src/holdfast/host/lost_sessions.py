@@ -16,6 +16,7 @@ from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.core.access.authority import Authority
 from holdfast.host import clock
+from holdfast.host.near_end import NearEnd, differences
 from holdfast.host.session.discontinuity import discontinue
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal.in_flight import in_flight
@@ -25,9 +26,11 @@ from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
 from holdfast.model.envelope import Right
 from holdfast.model.errors import EnvelopeExpired, HoldfastError, NotPermitted, StorageFailed
 from holdfast.model.ids import SessionId
-from holdfast.model.info import InFlight
+from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.limits import JOURNAL_TYPED_ENTRIES
+from holdfast.model.size import Size
 from holdfast.model.state import Ending
+from holdfast.ports.screen import ScreenPort
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +40,19 @@ KEEPER_LOST = Ending(
 )
 
 
-def bury_lost(store: SessionStore, stored: Stored, name: Name, checkpoint: str) -> Stored:
+def bury_lost(
+    store: SessionStore,
+    stored: Stored,
+    name: Name,
+    make_screen: Callable[[Size], ScreenPort],
+    checkpoint: str = "",
+) -> Stored:
     """The tombstone of a session on disk that nobody holds: its keeper or its machine is gone. With
-    a checkpoint it may come back: its journal is closed only when somebody decides otherwise."""
-    info, ending = stored.info, ending_of(stored)
-    reason = ending.lost
+    its last output and screen, as far as they had been written down. With a checkpoint it may come
+    back: its journal is closed only when somebody decides otherwise."""
+    ending, near = ending_of(stored), store.near_end(stored.info.id)
+    stored = stored.replace(info=as_last_known(store, stored.info, near))
+    info, reason = stored.info, ending.lost
     assert reason is not None and ending.cause is not None
     if checkpoint:
         ending = ending.replace(cause=ending.cause.replace(checkpoint=checkpoint))
@@ -51,9 +62,29 @@ def bury_lost(store: SessionStore, stored: Stored, name: Name, checkpoint: str) 
     going_on = what_was_in_flight(store, info.id, through, name)
     lost = stored.lost(ending, going_on)
     with contextlib.suppress(StorageFailed):
-        store.bury(lost, b"", "")
+        store.bury(lost, near.output if near else b"", _screen(near, make_screen))
     log.warning("session %s (%s) was lost: %s", info.id, info.name, ending.lost)
     return lost
+
+
+def as_last_known(store: SessionStore, info: SessionInfo, near: NearEnd | None) -> SessionInfo:
+    """What is said of a session that was lost, by what had been written down of it."""
+    if near is None:
+        return info
+    launch = store.launch(info.id)
+    changed = differences(launch.env, near.environment) if launch is not None else ()
+    near = near.replace(known=near.known.replace(environment=changed))
+    return near.applied_to(info)
+
+
+def _screen(near: NearEnd | None, make_screen: Callable[[Size], ScreenPort]) -> str:
+    if near is None:
+        return ""
+    try:
+        return near.screen(make_screen)
+    except Exception:  # a library's; the last screen must not keep a daemon from starting
+        log.exception("the last screen of a lost session")
+        return ""
 
 
 def ending_of(stored: Stored) -> Ending:
@@ -105,16 +136,17 @@ class LostSessions:
             return ending
         return ending.replace(cause=ending.cause.replace(checkpoint=found))
 
-    def bury(self, stored: Stored, name: Name) -> Stored:
+    def bury(self, stored: Stored, name: Name, make_screen: Callable[[Size], ScreenPort]) -> Stored:
         """See `bury_lost`."""
-        return bury_lost(self._store, stored, name, self._last_checkpoint(stored.info.id))
+        checkpoint = self._last_checkpoint(stored.info.id)
+        return bury_lost(self._store, stored, name, make_screen, checkpoint)
 
-    def close_for_good(self, stored: Stored) -> None:
+    def close_for_good(self, stored: Stored) -> Stored:
         """It does not come back from a checkpoint: its journal says so, and is closed. One that was
         asleep is lost with that."""
         info, ending = stored.info, stored.info.ending
-        if ending is None or ending.successor or not (ending.checkpoint or ending.may_come_back):
-            return
+        if ending is None or not (ending.checkpoint or ending.may_come_back):
+            return stored
         cause = ending.cause or DiscontinuityCause(
             DiscontinuityKind.GIVEN_UP, checkpoint=ending.checkpoint
         )
@@ -124,6 +156,7 @@ class LostSessions:
             stored = stored.lost(Ending(lost=why, cause=cause), None)
             self._store.rewrite_tombstone(stored)
             self._listed.updated(stored)
+        return stored
 
     def acknowledge(self, actor: Actor, stored: Stored) -> Stored:
         """Recorded with the actor's name, in the tombstone: the journal is closed for good. The

@@ -6,11 +6,11 @@ Not here: encoding (encoding.py), when to record (host), links (chain.py).
 
 from __future__ import annotations
 
-from holdfast.model.checkpoint import PeerReset, RestorePhase
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
+from holdfast.model.restore import PeerReset, RestorePhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,6 +134,18 @@ class Renamed(Body, tag="renamed", lifecycle=True):
 
     before: str
     name: str
+
+
+class RevivedEntry(Body, tag="revived", lifecycle=True):
+    """The actor had this session started to follow a lost one (`began.predecessor`), with what was
+    on disk of that one."""
+
+    predecessor: str
+    cwd: str  # it began there
+    environment: bool  # it began with the environment of that one's last prompt, not of its start
+    policies: int = 0  # policies for that session alone that count here now
+    envelopes: int = 0  # envelopes for that session alone that count here now
+    left_behind: tuple[str, ...] = ()  # what did not come back, for people
 
 
 class InputEntry(Body, tag="input"):
@@ -448,9 +460,8 @@ class CheckpointedEntry(Body, tag="checkpointed", lifecycle=True):
     """The actor had the session checkpointed: everything up to `journal_seq` is part of it."""
 
     id: str  # of the checkpoint
-    digest: bytes  # SHA-256 of its manifest, which has the digests of all its files
     journal_seq: int
-    size: int  # bytes on disk
+    size: int  # bytes of all that is in it
     frozen_ms: float  # how long the session stood still; 0: not known yet
     note: str = ""
     ended: bool = False  # the session is ended with it, and asleep

@@ -1,7 +1,4 @@
-"""Checkpoints: what one is, what is known of the tree in it, and what a restore made of it.
-
-Values only. Who makes, keeps and restores them: host/continuity; with what: adapters/criu.
-"""
+"""A checkpoint: what is said of one when it is saved, and what the image store adds."""
 
 from __future__ import annotations
 
@@ -9,54 +6,91 @@ from enum import StrEnum
 
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
+from holdfast.model.state import Level
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+_PREFIX = "ck-"
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # as in the ids of sessions
+_LENGTH = 16  # 80 random bits: no collisions within one host's store
 
 
-class ContinuityKind(StrEnum):
-    """What of a session goes on."""
+class CheckpointId(str):
+    """A checkpoint's random name, such as `ck-3k9xw2m7q0d5t8ha`. The prefix tells it from the name
+    or id of a session, where a verb takes either."""
 
-    MEMORY = "memory"  # its processes, as they were
-    COLD = "cold"  # nothing but its specification: the command was started again
+    __slots__ = ()
 
+    def __new__(cls, text: str) -> Self:
+        body = text.removeprefix(_PREFIX)
+        if body == text or len(body) != _LENGTH or not set(body) <= set(_LETTERS):
+            raise ValueError(f"not a checkpoint id: {text[:40]!r}")
+        return super().__new__(cls, text)
 
-class MountKind(StrEnum):
-    """A mount of the session that is made by us, not by CRIU, when it is restored."""
-
-    HOST = "host"  # a file system of the host, bound at its own path
-    KEPT = "kept"  # a directory of the host's that stays visible below a hidden one
-    COVER = "cover"  # the empty directory over a hidden one
-    DEV = "dev"
-    PTS = "pts"
-    SHM = "shm"  # /dev/shm, when there was nothing in it
-
-
-class MountMark(Record):
-    """One such mount, and the name that the images have for it."""
-
-    cookie: str
-    path: str
-    kind: MountKind
+    @classmethod
+    def of_random(cls, entropy: bytes) -> Self:
+        """From 16 random bytes, of which each gives one letter."""
+        return cls(_PREFIX + "".join(_LETTERS[byte % 32] for byte in entropy[:_LENGTH]))
 
 
-class DumpedTree(Record):
-    """What a restore must know of a tree that the images do not say."""
+class CheckpointKind(StrEnum):
+    """What was saved, and so what coming back from it means."""
 
-    shell: int  # pid of the main process, in the session's own numbering
-    tty: str  # the path of its terminal there
-    tty_keys: tuple[str, ...]  # the names that the images have for that terminal
-    mounts: tuple[MountMark, ...]
-    # which command's group each process was in: pid in the session's numbering -> directory below
-    # the session's own group; those in the session's group itself are left out
-    groups: dict[str, str]
-    gate: bool  # it was under the exec gate's system call filter
+    MEMORY = "memory"  # the processes themselves, by CRIU
+    APPLICATION = "application"  # what the program gave of its own state; it starts anew with that
 
 
-class PeerReset(Record):
-    """A connection to a peer outside of the session, which a restore could not bring back (M3)."""
+class MachineNeeds(Record):
+    """What a machine must have for these images; compared before anything is touched."""
 
-    local: str  # address and port of the session's end
-    peer: str  # and of the other
-    pid: int  # a process that had it open, in the session's own numbering
-    process: str  # its name
+    isa: str  # the instruction set, as `uname -m` says it
+    kernel: str = ""  # release it was taken on; "" when that does not matter
+    criu: str = ""  # version that wrote the images; "" for an application's own snapshot
+
+
+class CheckpointDescription(Record):
+    """What the host says of a checkpoint when it saves one."""
+
+    session: SessionId
+    session_name: str  # at that time
+    epoch: int  # of the incarnation that was saved
+    kind: CheckpointKind
+    created_at: float  # UNIX time
+    created_by: str  # actor id; "" for the host itself
+    level: Level
+    machine: MachineNeeds
+    journal_seq: int  # the last entry of the journal that this state includes
+    journal_head: bytes  # its hash
+    note: str  # what the actor wrote about it
+    frozen_ms: float  # for so long the session stood still
+    total_ms: float  # from the request until the images were complete; storing adds to it
+
+    @property
+    def order(self) -> tuple[int, int, float]:
+        """A later checkpoint of the same session is greater. Epoch and journal only rise, even if
+        a clock does not."""
+        return (self.epoch, self.journal_seq, self.created_at)
+
+
+class Checkpoint(CheckpointDescription):
+    """One that is stored."""
+
+    id: CheckpointId
+    host: bytes  # public key of the host that signed it
+    raw_bytes: int  # of all images
+    stored_bytes: int  # that this one added to the store: compressed, and without known chunks
+
+
+class CheckpointFile(Record):
+    """One file of the images, in the order in which their bytes are stored."""
+
+    path: str  # relative
+    mode: int  # permission bits
+    size: int = 0
+    link: str = ""  # where a symbolic link leads; then it has no bytes
+    directory: bool = False
 
 
 class CheckpointInfo(Record):
@@ -66,35 +100,12 @@ class CheckpointInfo(Record):
     session: SessionId  # id of the session
     name: str  # of the session, when it was made
     epoch: int  # of the incarnation that is in it
+    kind: CheckpointKind  # what was saved
     at: float  # when, in seconds since 1970
     actor: str  # name of the actor that asked for it
     note: str = ""  # what it is for, for people
-    kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session is in it
-    bytes: int = 0  # on disk
+    bytes: int = 0  # of all that is in it
+    stored_bytes: int = 0  # that it added to the store: compressed, and without what was there
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
-    ended: bool = False  # the session was ended with it
-    tasks: int = 0  # processes in it
     journal_seq: int = 0  # the last entry of the session's journal that is part of it
-
-
-class RestorePhase(Record):
-    """One step of a restore and what it took."""
-
-    name: str  # what was done
-    ms: float  # how long it took, in milliseconds
-
-
-class RestoreReport(Record):
-    """What a restore did."""
-
-    checkpoint: str  # id of the checkpoint; empty when the session was started cold
-    epoch_before: int  # the epoch that ended
-    epoch: int  # the epoch that began
-    phases: tuple[
-        RestorePhase, ...
-    ] = ()  # what was done, in order; nothing of a journal is executed
-    bytes: int = 0  # size of the checkpoint
-    reset: tuple[PeerReset, ...] = ()  # connections to peers outside, which were reset
-    inputs_lost: int = 0  # recorded inputs that came after the checkpoint: not part of it
-    kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session goes on

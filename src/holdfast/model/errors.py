@@ -452,14 +452,15 @@ class CheckpointFailed(HoldfastError):
 
 
 class NoSuchCheckpoint(HoldfastError):
-    """There is no checkpoint of this id, or of this session; or you may not see the session."""
+    """No checkpoint has this id, or the session has none."""
 
     code = "no_such_checkpoint"
     exit_status = 66
 
 
 class CheckpointInvalid(HoldfastError):
-    """The checkpoint is damaged, or is not what it should be; nothing was restored from it."""
+    """A stored checkpoint is incomplete, was altered, or is not of this host or session. Nothing
+    was restored from it."""
 
     code = "checkpoint_invalid"
     exit_status = 65
@@ -470,6 +471,27 @@ class RestoreFailed(HoldfastError):
 
     code = "restore_failed"
     exit_status = 71
+
+
+class CheckpointRolledBack(CheckpointInvalid):
+    """The store has only older checkpoints of this session than this host saved. The older one is
+    used only if it is named by its id."""
+
+    code = "checkpoint_rolled_back"
+
+
+class CheckpointQuotaReached(LimitReached):
+    """The checkpoint would use more than `checkpoint_quota_bytes`. Nothing of it was kept."""
+
+    code = "checkpoint_quota_reached"
+
+
+class CheckpointStoreDown(HoldfastError):
+    """The place where checkpoints are stored does not answer, or refuses."""
+
+    code = "checkpoint_store_down"
+    exit_status = 69
+    retryable = True
 
 
 class JournalDamaged(HoldfastError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.model.checkpoint import PeerReset, DumpedTree, RestorePhase
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
+from holdfast.model.restore import DumpedTree, PeerReset, RestorePhase
 from holdfast.model.size import Size
 from holdfast.model.spec import LaunchSpec, Place
 

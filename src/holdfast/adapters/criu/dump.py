@@ -20,9 +20,9 @@ from holdfast.adapters.criu.protobuf import decode, read_image
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.proc import procfs
 from holdfast.adapters.seccomp import filter as seccomp
-from holdfast.model.checkpoint import DumpedTree
 from holdfast.model.errors import CheckpointFailed
 from holdfast.model.record import Record
+from holdfast.model.restore import DumpedTree
 from holdfast.model.spec import Place
 
 LOG = "dump.log"

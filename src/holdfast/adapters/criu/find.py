@@ -27,7 +27,6 @@ _APART = (
     'cat /run/criu.kdat >"/proc/self/fd/$FACTS"; exit $done',
     "criu",
 )
-KERNEL_FACTS = "criu.kdat"  # the file's name there
 
 
 class Criu(Record):
@@ -39,8 +38,7 @@ class Criu(Record):
     facts: bytes = b""
 
     def version(self) -> str:
-        words = self.run("--version")[0].stdout.split()
-        return words[words.index("Version:") + 1] if "Version:" in words else "of unknown version"
+        return _version(self)
 
     def run(self, word: str) -> tuple[subprocess.CompletedProcess[str], bytes]:
         """What it says, and what it learnt about the kernel."""
@@ -60,6 +58,12 @@ class Criu(Record):
                 start_new_session=True,
             )
             return done, facts.read()
+
+
+@functools.cache
+def _version(criu: Criu) -> str:
+    words = criu.run("--version")[0].stdout.split()
+    return words[words.index("Version:") + 1] if "Version:" in words else "of unknown version"
 
 
 def prefix() -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from holdfast.adapters.halt.cgroup import unescaped
-from holdfast.model.checkpoint import MountKind, MountMark
+from holdfast.model.restore import MountKind, MountMark
 from holdfast.model.spec import Place
 
 

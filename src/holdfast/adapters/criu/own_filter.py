@@ -74,10 +74,7 @@ def _remove_from_task(directory: int, name: str, before: Callable[[int], int]) -
                 continue
             core, changed = _without(core, _INDEX), changed + 1
             left = before(index if isinstance(index, int) else 0)
-            if left == _NONE:
-                core = _without(core, _MODE)
-            else:
-                core = [*core, field(_INDEX, left)]
+            core = _without(core, _MODE) if left == _NONE else [*core, field(_INDEX, left)]
             message[at] = field(_THREAD_CORE, encode(core))
     if changed:
         _write(directory, name, write_image(head, messages))

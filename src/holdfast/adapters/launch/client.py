@@ -31,8 +31,8 @@ from holdfast.adapters.launch.process import (
     RESTORE_TIMEOUT_S,
     Settings,
 )
-from holdfast.model.checkpoint import PeerReset, RestorePhase
 from holdfast.model.errors import LaunchFailed, LevelUnavailable, from_code
+from holdfast.model.restore import PeerReset, RestorePhase
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
 from holdfast.ports.launch import Launched, RestoredTree, RestoreSpec

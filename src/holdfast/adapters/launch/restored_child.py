@@ -41,8 +41,8 @@ from holdfast.adapters.proc import procfs
 from holdfast.adapters.proc.foreign_connections import reset_foreign
 from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.adapters.seccomp import notification
-from holdfast.model.checkpoint import PeerReset, MountKind, MountMark, RestorePhase
 from holdfast.model.home import is_within
+from holdfast.model.restore import MountKind, MountMark, PeerReset, RestorePhase
 from holdfast.ports.launch import RestoreSpec
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ import os
 from typing import NamedTuple
 
 from holdfast.adapters.proc import procfs, sock_diag
-from holdfast.model.checkpoint import PeerReset
+from holdfast.model.restore import PeerReset
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -86,6 +86,7 @@ def handlers(
         "checkpoint": checkpoints.checkpoint,
         "checkpoints": checkpoints.checkpoints,
         "restore": checkpoints.restore,
+        "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,
         "keys": ways_in.keys,

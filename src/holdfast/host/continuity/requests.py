@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.core.access.authority import Authority
 from holdfast.host.clock import now
-from holdfast.host.continuity.checkpoint_files import CheckpointFiles, Manifest, is_id, no_such
 from holdfast.host.continuity.restore import check_may_come_back
+from holdfast.host.revival import Revival
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
-from holdfast.model.checkpoint import CheckpointInfo, ContinuityKind, RestoreReport
+from holdfast.model.checkpoint import Checkpoint, CheckpointId, CheckpointInfo
 from holdfast.model.envelope import Right
 from holdfast.model.errors import InvalidArgument, NoSuchCheckpoint
 from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.restore import ContinuityKind, RestoreReport
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.checkpoints import (
     CheckpointList,
@@ -38,16 +39,28 @@ class KnownSessions(Protocol):
     def may_see_id(self, actor: Actor, session: SessionId) -> bool: ...
 
 
+class KnownActors(Protocol):
+    """Names and rights."""
+
+    authority: Authority
+
+    def name(self, actor: str) -> str: ...
+
+
 class CheckpointActions(Protocol):
     """What is done with checkpoints."""
 
     async def checkpoint(
         self, live: LiveSession, actor: ActorId, *, note: str, ends: bool
-    ) -> CheckpointInfo: ...
+    ) -> Checkpoint: ...
 
     async def restore(
-        self, manifest: Manifest, actor: ActorId
+        self, found: Checkpoint, actor: ActorId
     ) -> tuple[LiveSession, RestoreReport]: ...
+
+    async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
+
+    async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]: ...
 
 
 class CheckpointRequests:
@@ -55,16 +68,15 @@ class CheckpointRequests:
 
     def __init__(
         self,
-        files: CheckpointFiles,
         sessions: KnownSessions,
-        authority: Authority,
+        actors: KnownActors,
         continuity: CheckpointActions,
-        start: Callable[[Actor, m.Run], Awaitable[LiveSession]],
-        close_for_good: Callable[[Stored], None],
+        revival: Revival,
+        close_for_good: Callable[[Stored], Stored],
     ) -> None:
         """`close_for_good`: a session that is asleep or was lost comes back no more."""
-        self._files, self._sessions, self._authority = files, sessions, authority
-        self._continuity, self._start, self._close = continuity, start, close_for_good
+        self._sessions, self._actors, self._continuity = sessions, actors, continuity
+        self._revival, self._close = revival, close_for_good
 
     async def checkpoint(
         self, operator: OperatorConnection, request: MakeCheckpoint, live: LiveSession
@@ -72,26 +84,23 @@ class CheckpointRequests:
         made = await self._continuity.checkpoint(
             live, operator.actor.id, note=request.note, ends=request.end
         )
-        return CheckpointMade(request.id, made)
+        return CheckpointMade(request.id, self._info(made))
 
-    def checkpoints(
+    async def checkpoints(
         self,
         operator: OperatorConnection,
         request: ListCheckpoints,
         found: LiveSession | Stored | None,
     ) -> m.Answer:
         wanted = None if found is None else _id_of(found)
-        seen = [
-            manifest.info
-            for manifest in self._files.all()
-            if (wanted is None and self._sessions.may_see_id(operator.actor, manifest.info.session))
-            or manifest.info.session == wanted
-        ]
-        return CheckpointList(request.id, tuple(seen))
+        every = await self._continuity.list(wanted)
+        may_see = self._sessions.may_see_id
+        seen = [each for each in every if wanted or may_see(operator.actor, each.session)]
+        return CheckpointList(request.id, tuple(map(self._info, seen)))
 
     async def restore(self, operator: OperatorConnection, request: Restore) -> m.Answer:
         actor = operator.actor
-        manifest, found = self._find(actor, request.target)
+        checkpoint, found = await self._find(actor, request.target)
         if not isinstance(found, Stored):
             raise InvalidArgument(
                 f"{found.spec.name} runs; only what is asleep or was lost can be restored",
@@ -99,53 +108,68 @@ class CheckpointRequests:
                 "--end` first",
             )
         info = found.info
-        self._authority.check(actor.id, Right.CHECKPOINT, info.id, info.labels, now())
-        if request.cold:
-            return await self._start_cold(actor, request, found)
         check_may_come_back(found, info.id)
-        if manifest is None:
-            raise NoSuchCheckpoint(
-                f"there is no checkpoint of {info.name}",
-                hint=f"`hold restore --cold {info.name}` starts its command again",
-            )
-        live, report = await self._continuity.restore(manifest, actor.id)
+        if request.cold:
+            return await self._start_cold(operator, request, found)
+        self._actors.authority.check(actor.id, Right.CHECKPOINT, info.id, info.labels, now())
+        if checkpoint is None:
+            checkpoint = await self._latest(info.name, info.id)
+        live, report = await self._continuity.restore(checkpoint, actor.id)
         return Restored(request.id, live.info(), report)
 
-    def _find(self, actor: Actor, target: str) -> tuple[Manifest | None, LiveSession | Stored]:
-        if not is_id(target):
-            found = self._sessions.find(actor, target)
-            return self._files.latest(_id_of(found)), found
-        manifest = self._files.manifest(target)
-        if not self._sessions.may_see_id(actor, manifest.info.session):
-            raise no_such(target)
-        return manifest, self._sessions.find(actor, manifest.info.session)
+    async def _find(
+        self, actor: Actor, target: str
+    ) -> tuple[Checkpoint | None, LiveSession | Stored]:
+        try:
+            id = CheckpointId(target)
+        except ValueError:
+            return None, self._sessions.find(actor, target)
+        checkpoint = await self._continuity.find(id)
+        if not self._sessions.may_see_id(actor, checkpoint.session):
+            raise NoSuchCheckpoint(f"there is no checkpoint {target}")
+        return checkpoint, self._sessions.find(actor, checkpoint.session)
 
-    async def _start_cold(self, actor: Actor, request: Restore, found: Stored) -> m.Answer:
-        """The escape hatch: the same command in the same directory, and nothing of what it had
-        been. Its predecessor's record says that it is over."""
-        info = found.info
-        check_may_come_back(found, info.id)
-        self._authority.check(actor.id, Right.END, info.id, info.labels, now())
-        self._close(found)
-        run = m.Run(
-            0,
-            argv=info.argv,
-            name=info.name,
-            cwd=info.cwd,
-            env=request.env,
-            size=request.size,
-            labels=info.labels,
-            level=info.level,
-            predecessor=info.id,
-        )
-        live = await self._start(actor, run)
+    async def _latest(self, name: str, session: SessionId) -> Checkpoint:
+        try:
+            return await self._continuity.find(session)
+        except NoSuchCheckpoint as error:
+            raise NoSuchCheckpoint(
+                f"there is no checkpoint of {name}",
+                hint=f"`hold restore --cold {name}` starts its command again",
+            ) from error
+
+    async def _start_cold(
+        self, operator: OperatorConnection, request: Restore, found: Stored
+    ) -> m.Answer:
+        """The escape hatch: what is known about the session, and nothing of its memory. Its record
+        says that it is over."""
+        actor, info = operator.actor, found.info
+        self._actors.authority.check(actor.id, Right.END, info.id, info.labels, now())
+        revived = await self._revival.revive(actor, operator.inside, self._close(found))
         report = RestoreReport(
             checkpoint="",
             epoch_before=info.epoch,
-            epoch=live.spec.epoch,
+            epoch=revived.info.epoch,
             kind=ContinuityKind.COLD,
         )
-        return Restored(request.id, live.info(), report)
+        return Restored(request.id, revived.info, report)
+
+    def _info(self, made: Checkpoint) -> CheckpointInfo:
+        return CheckpointInfo(
+            id=made.id,
+            session=made.session,
+            name=made.session_name,
+            epoch=made.epoch,
+            kind=made.kind,
+            at=made.created_at,
+            actor=self._actors.name(made.created_by),
+            note=made.note,
+            bytes=made.raw_bytes,
+            stored_bytes=made.stored_bytes,
+            frozen_ms=made.frozen_ms,
+            total_ms=round(made.total_ms, 1),
+            journal_seq=made.journal_seq,
+        )
 
 
 def _id_of(found: LiveSession | Stored) -> SessionId:

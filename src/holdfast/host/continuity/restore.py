@@ -16,7 +16,9 @@ import asyncio
 import contextlib
 import logging
 import os
+import platform
 import pwd
+import shutil
 import socket
 from typing import TYPE_CHECKING
 
@@ -28,8 +30,15 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import strictest
 from holdfast.host import levels
-from holdfast.host.continuity.checkpoint import MEMORY, PARCEL, SHELL_STATE, UNTYPED
-from holdfast.host.continuity.checkpoint_files import IMAGES, Manifest
+from holdfast.host.continuity.restore_facts import (
+    FACTS,
+    IMAGES,
+    MEMORY,
+    PARCEL,
+    SHELL_STATE,
+    UNTYPED,
+    RestoreFacts,
+)
 from holdfast.host.keeper_link import Collected, KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
@@ -39,17 +48,19 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
-from holdfast.model.checkpoint import RestorePhase, RestoreReport
+from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
     RestoreFailed,
     SessionEnded,
     session_over,
+    why_not,
 )
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
+from holdfast.model.restore import RestorePhase, RestoreReport
 from holdfast.model.spec import Place
 from holdfast.ports.launch import RestoredTree, RestoreSpec
 
@@ -59,14 +70,15 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
+_RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
 
 
 async def restore(
-    daemon: Daemon, manifest: Manifest, actor: ActorId
+    daemon: Daemon, checkpoint: Checkpoint, actor: ActorId
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may. Raises CheckpointInvalid, RestoreFailed, and what says
     that the session cannot come back."""
-    return await _Restore(daemon, manifest, actor).run()
+    return await _Restore(daemon, checkpoint, actor).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -88,28 +100,41 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
 class _Restore:
     """One of them."""
 
-    def __init__(self, daemon: Daemon, manifest: Manifest, actor: ActorId) -> None:
-        self._daemon, self._manifest, self._actor = daemon, manifest, actor
-        self._session = manifest.info.session
+    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: ActorId) -> None:
+        self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
+        self._session = checkpoint.session
+        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
         self._since = boottime.now()
 
     async def run(self) -> tuple[LiveSession, RestoreReport]:
-        daemon, manifest, session = self._daemon, self._manifest, self._session
+        daemon, session = self._daemon, self._session
         stored = check_may_come_back(daemon.store.tombstone(session), session)
-        files = daemon.continuity.files
-        await asyncio.to_thread(files.check, manifest)
+        _check_machine(self._checkpoint)
         before, lost = await asyncio.to_thread(self._check_journal)
-        kept = StateBlob.of_blob(files.read(manifest.info.id, PARCEL))
-        if kept.spec.id != session:
-            raise CheckpointInvalid(f"{manifest.info.id} is of another session")
-        await self._judge(kept)
-        self._passed("check")
-        name = daemon.registry.reserve(stored.uid, stored.info.name, "")
         try:
-            return await self._restore(stored, kept, before, lost)
+            os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
+            # All of it, before anything is touched: what is not as it was saved is refused here.
+            await daemon.images.load(self._checkpoint.id, self._directory)
+            facts = RestoreFacts.of_bytes(self._file(FACTS))
+            kept = StateBlob.of_blob(self._file(PARCEL))
+            if {facts.session, kept.spec.id} != {session}:
+                raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            await self._judge(kept)
+            self._passed("check")
+            name = daemon.registry.reserve(stored.uid, stored.info.name, "")
+            try:
+                return await self._restore(stored, facts, kept, before, lost)
+            finally:
+                daemon.registry.settle(stored.uid, name)
+        except OSError as error:
+            raise RestoreFailed(f"it cannot be restored: {why_not(error)}") from error
         finally:
-            daemon.registry.settle(stored.uid, name)
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    def _file(self, name: str) -> bytes:
+        with open(f"{self._directory}/{name}", "rb") as file:
+            return file.read()
 
     def _passed(self, phase: str) -> None:
         at = boottime.now()
@@ -117,26 +142,25 @@ class _Restore:
         self._since = at
 
     def _check_journal(self) -> tuple[int, int]:
-        """The session's own record names this checkpoint, with its digest: none of another session,
-        and no older one in its place, passes. Gives the last epoch, and how many inputs were taken
-        since."""
-        info, found, inputs, epoch = self._manifest.info, False, 0, self._manifest.info.epoch
+        """The session's own record leads through the moment that the checkpoint is of. Gives the
+        last epoch, and how many inputs were taken since."""
+        found, inputs, epoch = self._checkpoint, 0, self._checkpoint.epoch
         reader = JournalReader(self._daemon.store.directory(self._session))
-        last = reader.verify(self._session, check).last_seq
-        for entry in reader.entries(info.journal_seq + 1, last):
+        verdict = reader.verify(self._session, check)
+        seq, last = found.journal_seq, verdict.last_seq
+        if seq > last or reader.hash_at(self._session, seq) != found.journal_head:
+            raise CheckpointInvalid(
+                f"{found.id} is not of the history that the journal of {found.session_name} has"
+            )
+        for entry in reader.entries(seq + 1, last) if seq < last else ():
             epoch = max(epoch, entry.epoch)
-            body = entry.body
-            if isinstance(body, entries.CheckpointedEntry) and body.id == info.id:
-                found = body.digest == self._manifest.digest
-            elif isinstance(body, entries.InputEntry | entries.BlindInput):
+            if isinstance(entry.body, entries.InputEntry | entries.BlindInput):
                 inputs += 1
-            elif isinstance(body, entries.Discontinued):
+            elif isinstance(entry.body, entries.Discontinued):
                 raise SessionEnded(
-                    f"the record of {info.name} was closed: {body.reason}",
-                    hint="`hold restore --cold` starts a successor",
+                    f"the record of {found.session_name} was closed: {entry.body.reason}",
+                    hint="`hold revive` starts a successor",
                 )
-        if not found:
-            raise CheckpointInvalid(f"the journal of {info.name} does not know {info.id} as it is")
         return epoch, inputs
 
     async def _judge(self, kept: StateBlob) -> None:
@@ -166,9 +190,9 @@ class _Restore:
             raise GateRefused(f"the policy refuses it: {verdict.reason or 'it gives no reason'}")
 
     async def _restore(
-        self, stored: Stored, kept: StateBlob, before: int, lost: int
+        self, stored: Stored, facts: RestoreFacts, kept: StateBlob, before: int, lost: int
     ) -> tuple[LiveSession, RestoreReport]:
-        daemon, manifest = self._daemon, self._manifest
+        daemon, checkpoint = self._daemon, self._checkpoint
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:
@@ -176,16 +200,16 @@ class _Restore:
                 undo.callback(leasing.release)
             epoch = leasing.tenure.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
-            restored = await self._restore_tree(kept)
+            restored = await self._restore_tree(facts, kept)
             undo.callback(_remove_group, restored)
             if leasing is not None:
                 leasing.check(epoch)  # the restore took its time
             report = RestoreReport(
-                checkpoint=manifest.info.id,
+                checkpoint=checkpoint.id,
                 epoch_before=before,
                 epoch=epoch,
                 phases=tuple(self._phases),
-                bytes=manifest.info.bytes,
+                bytes=checkpoint.raw_bytes,
                 reset=restored.reset,
                 inputs_lost=lost,
             )
@@ -202,19 +226,18 @@ class _Restore:
         await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
         self._passed("run")
         daemon.session_began(live)
-        log.info("%s restored from %s, epoch %d", live.spec.name, manifest.info.id, epoch)
+        log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
 
-    async def _restore_tree(self, kept: StateBlob) -> RestoredTree:
-        daemon, manifest = self._daemon, self._manifest
-        directory = f"{daemon.continuity.files.directory(manifest.info.id)}/{IMAGES}"
+    async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
+        daemon, directory = self._daemon, f"{self._directory}/{IMAGES}"
         wanted = RestoreSpec(
             session=kept.spec.process_tag,
             uid=kept.spec.uid,
-            size=manifest.size,
+            size=facts.size,
             before=kept.spec.place,
-            tree=manifest.tree,
-            unread=manifest.unread,
+            tree=facts.tree,
+            unread=facts.unread.hex(),
         )
         images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -241,7 +264,7 @@ class _Restore:
         undo.callback(os.close, bell)
         shell.make_state_file(shell.state_path(path), spec.uid, group)
         with open(shell.state_path(path), "r+b") as file:
-            file.write(daemon.continuity.files.read(self._manifest.info.id, SHELL_STATE))
+            file.write(self._file(SHELL_STATE))
         return bell
 
     def _revive(
@@ -254,18 +277,18 @@ class _Restore:
         report: RestoreReport,
     ) -> LiveSession:
         """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
-        daemon, manifest, launched = self._daemon, self._manifest, restored.launched
+        daemon, launched = self._daemon, restored.launched
         spec = kept.spec.replace(place=launched.place, epoch=epoch)
         with contextlib.ExitStack() as ours:  # until the live session has them
             keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
             ours.callback(keeper.close)
             for fd in {launched.master, launched.pidfd, launched.gate, launched.gate_page} - {-1}:
                 ours.callback(os.close, fd)
-            ring = layout.load(f"{daemon.continuity.files.directory(manifest.info.id)}/{MEMORY}")
+            ring = layout.load(f"{self._directory}/{MEMORY}")
             ours.callback(os.close, ring)
             output = make_conduit()
             ours.callback(os.close, output)
-            untyped = make_conduit(daemon.continuity.files.read(manifest.info.id, UNTYPED))
+            untyped = make_conduit(self._file(UNTYPED))
             ours.callback(os.close, untyped)
             fds = SessionFds(
                 *(launched.master, launched.pidfd, ring, output, untyped, bell),
@@ -274,7 +297,8 @@ class _Restore:
             blob = kept.replace(
                 spec=spec, halt=None, lease=None, asleep_in="", leaves=_moved(kept, spec.place)
             ).blob()
-            life = RestoredLife(self._actor, manifest.info.journal_seq, _entry(report, manifest))
+            seq = self._checkpoint.journal_seq
+            life = RestoredLife(self._actor, seq, _entry(report, seq))
             deposit = Collected(spec.process_tag, fds.named(), blob, None)
             live = recover(daemon, deposit, keeper, life, leasing)
             ours.pop_all()
@@ -293,12 +317,35 @@ def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
     return kept.leaves.replace(groups=groups)
 
 
-def _entry(report: RestoreReport, manifest: Manifest) -> entries.RestoredEntry:
+def _check_machine(checkpoint: Checkpoint) -> None:
+    needs = checkpoint.machine
+    if needs.isa != platform.machine():
+        raise CheckpointInvalid(
+            f"{checkpoint.id} is of a machine of kind {needs.isa}; this is {platform.machine()}"
+        )
+    if needs.kernel and _version(platform.release()) < _version(needs.kernel):
+        raise CheckpointInvalid(
+            f"{checkpoint.id} is of kernel {needs.kernel}; this one, {platform.release()}, is older"
+        )
+
+
+def _version(release: str) -> tuple[int, ...]:
+    """The first two numbers of a kernel's release."""
+    numbers = release.split("-")[0].split(".")[:2]
+    return tuple(int(each) for each in numbers if each.isdecimal())
+
+
+def clear_unfinished(state: str) -> None:
+    """A daemon died over them."""
+    shutil.rmtree(f"{state}/{_RESTORING}", ignore_errors=True)
+
+
+def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
     return entries.RestoredEntry(
         checkpoint=report.checkpoint,
         kind=report.kind,
         before=report.epoch_before,
-        journal_seq=manifest.info.journal_seq,
+        journal_seq=journal_seq,
         inputs_lost=report.inputs_lost,
         phases=report.phases,
         size=report.bytes,

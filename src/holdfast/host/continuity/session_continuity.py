@@ -7,64 +7,62 @@ One thing at a time with each session: two restores of one would be two lives.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.host.continuity import checkpoint, restore
-from holdfast.host.continuity.checkpoint_files import CheckpointFiles, Manifest
-from holdfast.model.checkpoint import CheckpointInfo, RestoreReport
-from holdfast.model.errors import RestoreFailed
-from holdfast.model.home import Home
+from holdfast.model.checkpoint import Checkpoint, CheckpointId
+from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import ActorId, SessionId
-from holdfast.ports.launch import Launch
+from holdfast.model.restore import RestoreReport
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.session.live_session import LiveSession
 
+log = logging.getLogger(__name__)
+
 
 class SessionContinuity:
     """Of one host."""
 
-    def __init__(self, daemon: Daemon, files: CheckpointFiles) -> None:
-        self.files = files
+    def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self._restoring: set[SessionId] = set()
 
-    @property
-    def home(self) -> Home:
-        return self._daemon.home
-
-    @property
-    def launcher(self) -> Launch:
-        return self._daemon.launcher
-
-    @property
-    def actor_name(self) -> Callable[[str], str]:
-        return self._daemon.actors.name
+    def clear_unfinished(self) -> None:
+        """What an earlier daemon was putting together when it died."""
+        checkpoint.clear_unfinished(self._daemon.home.state)
+        restore.clear_unfinished(self._daemon.home.state)
 
     async def checkpoint(
         self, live: LiveSession, actor: ActorId, *, note: str = "", ends: bool = False
-    ) -> CheckpointInfo:
+    ) -> Checkpoint:
         """See checkpoint.py. `ends`: the session is asleep afterwards."""
-        return await checkpoint.checkpoint(self, live, actor, note=note, ends=ends)
+        return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
 
-    async def restore(
-        self, manifest: Manifest, actor: ActorId
-    ) -> tuple[LiveSession, RestoreReport]:
+    async def restore(self, found: Checkpoint, actor: ActorId) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
-        session = manifest.info.session
-        with self._alone(session):
-            return await restore.restore(self._daemon, manifest, actor)
+        with self._alone(found.session):
+            return await restore.restore(self._daemon, found, actor)
 
-    def latest(self, session: SessionId) -> Manifest | None:
-        """The checkpoint that a restore by the session's name takes."""
-        return self.files.latest(session)
+    async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
+        """One of them, or the last of a session."""
+        return await self._daemon.images.find(which)
+
+    async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]:
+        """Newest first."""
+        return await self._daemon.images.list(session)
 
     def latest_id(self, session: SessionId) -> str:
-        """Its id; "" when there is none."""
-        found = self.files.latest(session)
-        return found.info.id if found is not None else ""
+        """Of the last checkpoint that this host remembers; "" when there was none."""
+        try:
+            found = self._daemon.images.last_saved(session)
+        except (HoldfastError, OSError) as error:
+            log.error("the last checkpoint of %s: %s", session, error)
+            return ""
+        return found or ""
 
     @contextlib.contextmanager
     def _alone(self, session: SessionId) -> Iterator[None]:

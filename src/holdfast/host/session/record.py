@@ -118,6 +118,11 @@ class SessionRecord:
         """Of the last entry."""
         return self._writer.chain.seq
 
+    @property
+    def head(self) -> bytes:
+        """Its hash."""
+        return self._writer.chain.head
+
     def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
         """Write one entry, behind everything that happened before. Raises StorageFailed when it
         cannot be: then its effect must not happen."""

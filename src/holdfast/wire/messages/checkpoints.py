@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.model.checkpoint import CheckpointInfo, RestoreReport
+from holdfast.model.checkpoint import CheckpointInfo
 from holdfast.model.info import SessionInfo
-from holdfast.model.size import Size
+from holdfast.model.restore import RestoreReport
 from holdfast.wire.messages.base import Answer, Request
 
 
@@ -33,12 +33,9 @@ class Restore(Request, tag="restore"):
     Not to be repeated after a lost connection without a look at the session."""
 
     target: str  # id of a checkpoint; or name or id of a session, whose latest one is taken
-    # start the session's command again instead, as a new session that follows it; what the old one
-    # was is closed for good
+    # start its command again instead, as `revive` does: a new session that follows it. The old one
+    # is closed for good
     cold: bool = False
-    # with `cold`: as in `run`
-    env: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
-    size: Size | None = None  # with `cold`: as in `run`
 
 
 class CheckpointMade(Answer, tag="checkpoint_made"):

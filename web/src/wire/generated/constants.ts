@@ -41,8 +41,10 @@ export type ErrorCode =
   | 'approval_changed'
   | 'bad_signature'
   | 'channel_broken'
-  | 'checkpoint_failed'
   | 'checkpoint_invalid'
+  | 'checkpoint_quota_reached'
+  | 'checkpoint_rolled_back'
+  | 'checkpoint_store_down'
   | 'command_not_found'
   | 'connection_reset'
   | 'coordination_down'
@@ -83,8 +85,6 @@ export type ErrorCode =
   | 'protocol_violation'
   | 'rate_limited'
   | 'relay_unreachable'
-  | 'restore_failed'
-  | 'session_asleep'
   | 'session_busy'
   | 'session_ended'
   | 'session_halted'
@@ -102,7 +102,8 @@ export type ErrorCode =
 
 /** Codes after which the same may succeed later. */
 export const RETRYABLE: ReadonlySet<string> = new Set([
-  'channel_broken', 'connection_reset', 'coordination_down', 'fenced', 'gate_held', 'halt_failed',
-  'host_down', 'host_lost', 'output_gap', 'port_not_listening', 'rate_limited', 'relay_unreachable',
-  'session_busy', 'session_halted', 'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
+  'channel_broken', 'checkpoint_store_down', 'connection_reset', 'coordination_down', 'fenced',
+  'gate_held', 'halt_failed', 'host_down', 'host_lost', 'output_gap', 'port_not_listening',
+  'rate_limited', 'relay_unreachable', 'session_busy', 'session_halted', 'terminal_in_use',
+  'text_at_prompt', 'timed_out', 'turn_held',
 ])

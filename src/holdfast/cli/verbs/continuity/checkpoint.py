@@ -39,5 +39,5 @@ def run(options: Options) -> None:
         f"{made.id}  {made.name} ({made.session[:8]}), {amount(made.bytes)}, "
         f"stood still for {made.frozen_ms:.0f} ms"
     )
-    if made.ended:
+    if options.end:
         print(f"{made.name} is asleep; `hold restore {made.name}` restores it")

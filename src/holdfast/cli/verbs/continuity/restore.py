@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
-from holdfast.model.checkpoint import ContinuityKind, RestoreReport
+from holdfast.model.restore import ContinuityKind, RestoreReport
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import Restore, Restored
 
@@ -32,7 +30,7 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with Host(client="hold restore") as host:
-        request = Restore(0, options.target, options.cold, _environment() if options.cold else {})
+        request = Restore(0, options.target, options.cold)
         restored = host.ask(request, Restored)
     info, report = restored.info, restored.report
     if options.json:
@@ -52,11 +50,3 @@ def _say_what_is_missing(report: RestoreReport) -> None:
         print(f"  {lost} came after the checkpoint and are not part of it")
     for each in report.reset:
         print(f"  reset: {each.local} to {each.peer}, of {sanitize(each.process)} ({each.pid})")
-
-
-def _environment() -> dict[str, str]:
-    """As `hold run` has it: what is set here is for a session on this machine."""
-    if os.environ.get("HOLDFAST_ON"):
-        return {}
-    left_out = ("HOLDFAST_AS", "HOLDFAST_GRANT")
-    return {name: value for name, value in os.environ.items() if name not in left_out}
