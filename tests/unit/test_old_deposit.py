@@ -63,9 +63,14 @@ ADDED_TO_SHELL: dict[str, object] = {
     "references": {},
     "directories": {},
 }
-ADDED_TO_ENDING = {"cause": None, "successor": ""}
+ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
-ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0, "since": None}
+ADDED_TO_BLOB: dict[str, object] = {
+    "leaves": None,
+    "provenance_to": 0,
+    "since": None,
+    "asleep_in": "",
+}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
@@ -102,6 +107,7 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    old["spec"]["place"] |= {"hidden": [], "kept": []}
     old |= ADDED_TO_BLOB
     for execution in old["executions"]:
         execution |= {"action": "", "measured": False}

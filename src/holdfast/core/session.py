@@ -115,6 +115,7 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
+        self.inputs.held = bool(asleep_in)  # until it is known what became of that
         self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
@@ -758,7 +759,7 @@ class SessionMachine:
             return []
         if ending.lost is not None:
             self._step(StateStep.HOST_LOST)
-        elif self.asleep_in and self.state.is_checkpointing:
+        elif self.asleep_in:
             self._step(StateStep.ENDED_IN_CHECKPOINT)
             ending = Ending(checkpoint=self.asleep_in)
         else:

@@ -51,7 +51,11 @@ class StateStep(StrEnum):
 
 _LAST = (Phase.ENDED, Phase.ASLEEP, Phase.LOST)
 _LIVES = tuple(phase for phase in Phase if phase not in _LAST)
-_OVER = {StateStep.MAIN_ENDED: Phase.ENDED, StateStep.HOST_LOST: Phase.LOST}
+_OVER = {
+    StateStep.MAIN_ENDED: Phase.ENDED,
+    StateStep.ENDED_IN_CHECKPOINT: Phase.ASLEEP,
+    StateStep.HOST_LOST: Phase.LOST,
+}
 
 # What is not in the table changes nothing.
 TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
@@ -78,7 +82,6 @@ TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
     # A halt counts at once; the tree is frozen for it when CRIU has let go of it.
     (Phase.CHECKPOINTING, StateStep.HALT_ASKED): Phase.HALTING,
     (Phase.CHECKPOINTING, StateStep.CHECKPOINT_OVER): Phase.RUNNING,
-    (Phase.CHECKPOINTING, StateStep.ENDED_IN_CHECKPOINT): Phase.ASLEEP,
     (Phase.CHECKPOINTING, StateStep.LEASE_LOST): Phase.FENCED,
     (Phase.CHECKPOINTING, StateStep.END_ASKED): Phase.ENDING,
     (Phase.FENCED, StateStep.END_ASKED): Phase.ENDING,
@@ -159,9 +162,11 @@ class State(Record):
 RUNNING = State(Phase.RUNNING)
 
 
-def carried_on(*, halted: bool, confirmed: bool, fenced: bool) -> State:
+def carried_on(
+    *, halted: bool, confirmed: bool, fenced: bool, checkpointing: bool = False
+) -> State:
     """The state in which a new daemon finds a session."""
-    state = RUNNING
+    state = State(Phase.CHECKPOINTING) if checkpointing else RUNNING
     if halted:
         state = State(Phase.HALTED if confirmed else Phase.HALTING)
     return state.after(StateStep.LEASE_LOST) if fenced else state

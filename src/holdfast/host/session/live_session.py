@@ -152,6 +152,7 @@ class LiveSession:
                 halted=parcel.halt is not None,
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
+                checkpointing=bool(parcel.asleep_in),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
             in_force=self._in_force(),
@@ -404,7 +405,8 @@ class LiveSession:
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
-            self.custody.flush_to_pty()
+            if not self.core.inputs.held:
+                self.custody.flush_to_pty()
         self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
