@@ -53,6 +53,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "shaped_by": [],
     "held": "",
     "ungated": "",
+    "last_known": None,
     "state_since": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
