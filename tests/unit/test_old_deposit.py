@@ -55,6 +55,8 @@ ADDED_TO_INFO: dict[str, object] = {
     "ungated": "",
     "last_known": None,
     "state_since": None,
+    "pinned": False,
+    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -71,6 +73,8 @@ ADDED_TO_BLOB: dict[str, object] = {
     "provenance_to": 0,
     "since": None,
     "asleep_in": "",
+    "pinned": False,
+    "used_at": None,
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},

@@ -43,6 +43,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "share": _SEES,
     "watch": _SEES,
     "rename": (Right.END,),
+    "pin": (Right.INPUT,),
     "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
@@ -111,6 +112,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "get_relays": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,
+    "reap": _GRANTS,
     "restart_daemon": _GRANTS,
     "shutdown": (Right.GRANT, Right.END),
 }
@@ -121,7 +123,7 @@ SENSITIVE = frozenset(
         "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
-        "revive",
+        "revive", "reap",
     )
 )  # fmt: skip
 
