@@ -179,6 +179,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session",
                 "test_an_id_is_never_taken_for_the_beginning_of_a_name",
@@ -585,6 +589,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_it_needs_the_right_to_checkpoint",
+            ),
+            *_in(
                 "faults/test_adversary_clock",
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",
             ),
@@ -889,6 +897,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_session_state",
                 "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
+                "test_a_halt_during_a_checkpoint_counts_at_once_and_stays",
             ),
             *_in(
                 "faults/test_journal_crash_points",
@@ -1554,6 +1563,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+                "test_what_was_tampered_with_is_refused_before_anything_is_touched",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
@@ -1612,7 +1627,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
+        tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+        ),
         open=MOVE,
+        files=("host/continuity/restore.py", "host/session/recovery.py"),
     ),
     Requirement(
         "M6",
@@ -1620,6 +1642,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_near_end",
                 "test_after_a_reboot_a_session_shows_how_it_last_was",
@@ -2025,6 +2051,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "are refused everywhere.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+            *_in(
                 "privileged/test_leases",
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
                 "test_what_another_host_took_over_never_runs_here_again",
@@ -2229,6 +2259,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A break is a signed record with a typed reason and a new entity with lineage, told to "
         "everybody who knows the session, never papered over.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_lost_faraway",
                 "test_a_device_learns_that_a_record_is_damaged_and_who_follows",

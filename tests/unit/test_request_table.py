@@ -35,7 +35,7 @@ class _Anything:
 
 def rows() -> dict[str, Any]:
     room: Any = _Anything()
-    return handlers(*[room] * 12)
+    return handlers(*[room] * 13)
 
 
 def actor(number: int, name: str, uid: int = HOST_UID) -> Actor:

@@ -29,6 +29,7 @@ GROUPS = {
         "pin",
         "unpin",
     ),
+    "continuity": ("checkpoint", "checkpoints", "restore"),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
@@ -52,6 +53,7 @@ GROUPS = {
 }
 TITLES = {
     "sessions": "Sessions",
+    "continuity": "Continuity",
     "input": "Input",
     "observe": "Observation",
     "access": "Access and turn",

@@ -1,0 +1,1 @@
+"""Checkpoints of sessions, and restoring from them."""
