@@ -56,7 +56,6 @@ ADDED_TO_INFO: dict[str, object] = {
     "last_known": None,
     "state_since": None,
     "pinned": False,
-    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -102,6 +101,7 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
         old["boot_id"] = ""
+        old["wakes"] = False
     assert json.loads((tmp_path / name).read_bytes()) == old
 
 

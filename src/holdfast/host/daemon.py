@@ -31,8 +31,9 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
-from holdfast.host.continuity.reaper import NoEviction, Reaper
+from holdfast.host.continuity.reaper import Reaper
 from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.continuity.session_continuity import SessionContinuity
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
@@ -193,7 +194,8 @@ class Daemon:
             self.reach.over,
             self.continuity.latest_id,
         )
-        self.reaper = Reaper(self.registry.live, self.config.idle_policy, NoEviction())
+        self.eviction = Eviction(self.continuity, self.store, self.registry)
+        self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -268,7 +270,7 @@ class Daemon:
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
         )
-        return RequestTable(rows, self.registry, actors.authority, self.uid)
+        return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
     # -- life ---------------------------------------------------------------------------------
 
