@@ -685,6 +685,10 @@ class SessionMachine:
         self._check(event.actor, Right.END, event.now)
         return [do.ChangeName(event.name), do.SaveParcel()]
 
+    def _written_from_inside(self, event: ev.WrittenFromInside) -> list[do.Effect]:
+        self.turn.add_writers(event.actors)
+        return [do.SaveParcel()]
+
     def _detach_asked(self, event: ev.DetachAsked) -> list[do.Effect]:
         """Everybody may detach terminals of its own; those of others need the right to seize."""
         self._alive()
@@ -768,6 +772,7 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,
     ev.RenameAsked: SessionMachine._rename_asked,
+    ev.WrittenFromInside: SessionMachine._written_from_inside,
     ev.DetachAsked: SessionMachine._detach_asked,
     ev.EndAsked: SessionMachine._end_asked,
     ev.MainEnded: SessionMachine._main_ended,

@@ -7,13 +7,17 @@ process at level plain, which has no leaves.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Mapping
 from typing import Protocol
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.proc import peer
+from holdfast.core import events as ev
+from holdfast.core.access import inside_rules
 from holdfast.core.session import SessionMachine
+from holdfast.host.clock import now
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.inside import Inside
@@ -25,6 +29,8 @@ class WrittenSession(Protocol):
 
     spec: SessionSpec
     core: SessionMachine
+
+    def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
 
 
 def inside_of(
@@ -38,6 +44,13 @@ def inside_of(
     writers = _writers(live[found.session])
     actors = tuple(map(ActorId, found.actors)) or writers
     return Inside(found.session, actors, writers, bool(live[found.session].spec.place.cgroup))
+
+
+def note_writers(inside: Inside | None, written: WrittenSession) -> None:
+    """Before a program in one session writes in another, or when it has started one."""
+    actors = inside_rules.hands_on(inside, written.spec.id) if inside is not None else ()
+    if not written.core.turn.has_written(actors):
+        written.handle(ev.WrittenFromInside(HOST_ACTOR, now(), actors))
 
 
 def _writers(session: WrittenSession) -> tuple[ActorId, ...]:
