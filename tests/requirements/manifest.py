@@ -1422,6 +1422,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+                "test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in",
             ),
             *_in(
                 "privileged/test_exec_gate_host",

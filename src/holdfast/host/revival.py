@@ -15,7 +15,7 @@ from typing import Protocol
 from holdfast.core.access import inside_rules
 from holdfast.core.access.authority import Authority
 from holdfast.host.clock import now
-from holdfast.host.connection.from_inside import WrittenSession, note_writers
+from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.near_end import NearEnd
 from holdfast.host.session_store import SessionStore, Stored
@@ -36,7 +36,7 @@ class _Record(Protocol):
     def record(self, actor: str, body: Body, /) -> object: ...
 
 
-class StartedSession(WrittenSession, Protocol):
+class StartedSession(WrittenElsewhere, Protocol):
     """The successor."""
 
     @property

@@ -7,7 +7,6 @@ process at level plain, which has no leaves.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Mapping
 from typing import Protocol
@@ -30,7 +29,11 @@ class WrittenSession(Protocol):
     spec: SessionSpec
     core: SessionMachine
 
-    def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None: ...
+
+class WrittenElsewhere(WrittenSession, Protocol):
+    """A live session in which a program of another one writes."""
+
+    def handle(self, event: ev.SessionEvent) -> object: ...
 
 
 def inside_of(
@@ -46,7 +49,7 @@ def inside_of(
     return Inside(found.session, actors, writers, bool(live[found.session].spec.place.cgroup))
 
 
-def note_writers(inside: Inside | None, written: WrittenSession) -> None:
+def note_writers(inside: Inside | None, written: WrittenElsewhere) -> None:
     """Before a program in one session writes in another, or when it has started one."""
     actors = inside_rules.hands_on(inside, written.spec.id) if inside is not None else ()
     if not written.core.turn.has_written(actors):

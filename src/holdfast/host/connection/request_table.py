@@ -16,7 +16,7 @@ from holdfast.core.access.host_rules import RULES, About, Rule
 from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
-from holdfast.host.connection.from_inside import WrittenSession, note_writers
+from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
@@ -170,7 +170,7 @@ class RequestTable:
         if operator.inside is not None:
             self._check_inside(operator, operator.inside, request, found)
             if request.tag in inside_rules.WRITES:
-                note_writers(operator.inside, cast(WrittenSession, found))
+                note_writers(operator.inside, cast(WrittenElsewhere, found))
         if rule.scope is About.HOST:
             return handler(operator, request)
         return handler(operator, request, found)
