@@ -34,8 +34,8 @@ UNKNOWN = ActorId.of_key(b"?" * 32)
 class Written:
     """A live session, to which it is told who has a part in what is written there."""
 
-    def __init__(self, id: SessionId = SessionId("1" * 26)) -> None:
-        self.spec = SimpleNamespace(id=id)
+    def __init__(self, id: str = "1" * 26) -> None:
+        self.spec = SimpleNamespace(id=SessionId(id))
         self.core = SimpleNamespace(turn=TurnMachine())
         self.handled = 0
 
