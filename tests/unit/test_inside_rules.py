@@ -205,12 +205,13 @@ def test_attaching_to_write_and_seizing_with_a_halt_need_more() -> None:
 
 @pytest.mark.requirement("A11")
 def test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in() -> None:
-    inside, written = Inside(HERE, (ADMIN.id,), (READER.id, ADMIN.id)), Written()
+    inside = Inside(HERE, (ADMIN.id,), (READER.id, ADMIN.id))
+    written: Any = Written()
+    own: Any = Written(HERE)
     note_writers(inside, written)
     assert set(written.core.turn.holders) == {READER.id, ADMIN.id}
     note_writers(inside, written)  # each key would be kept once more
     note_writers(None, written)
-    own = Written(HERE)
     note_writers(inside, own)
     assert (written.handled, own.handled, own.core.turn.holders) == (1, 0, ())
 
