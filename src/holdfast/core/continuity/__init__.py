@@ -1,0 +1,4 @@
+"""A session's life across hosts.
+
+movability.py   whether a session could be moved now, and what stands in the way
+"""
