@@ -101,6 +101,7 @@ WHO_MAY = {
     "can_take": {"admin"},
     "metrics": {"admin"},
     "prune": {"admin"},
+    "reap": {"admin"},
     "restart_daemon": {"admin"},
     "shutdown": {"admin"},
 }
@@ -125,6 +126,7 @@ HOST_WIDE = {
     "can_take",
     "metrics",
     "prune",
+    "reap",
     "restart_daemon",
     "shutdown",
 }
