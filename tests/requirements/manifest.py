@@ -1578,6 +1578,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_save_cut_off_at_any_step_is_no_checkpoint_or_a_whole_one",
             ),
             *_in(
+                "unit/test_movability",
+                "test_what_is_in_the_way_is_named_with_its_reason_and_remedy",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_what_a_program_made_is_found",
+                "test_hold_can_move_answers_for_a_session_of_the_host",
+            ),
+            *_in(
                 "privileged/test_checkpoint_disk",
                 "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
                 "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
@@ -1599,12 +1608,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "host/revival.py",
             "host/session/discontinuity.py",
             "host/continuity/image_store.py",
+            "core/continuity/movability.py",
         ),
     ),
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
+        tests=_in(
+            "privileged/test_preflight",
+            "test_connections_are_told_apart_by_where_the_other_end_is",
+        ),
         open=MOVE,
+        files=("core/continuity/movability.py",),
     ),
     Requirement(
         "M4",

@@ -38,6 +38,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     # In the session named.
     "show": _SEES,
     "graph": _SEES,
+    "can_move": _SEES,
     "screen": _SEES,
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
@@ -107,6 +108,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "host": _NOTHING,
     "set_relays": _GRANTS,
     "get_relays": _GRANTS,
+    "can_take": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,
     "reap": _GRANTS,

@@ -18,6 +18,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -66,6 +67,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -73,6 +75,7 @@ def handlers(
         "list": session.list,
         "show": session.show,
         "graph": session.graph,
+        "can_move": preflight.can_move,
         "screen": session.screen,
         "attach": session.attach,
         "detach": session.detach,
@@ -136,6 +139,7 @@ def handlers(
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,
+        "can_take": preflight.can_take,
         "metrics": host.metrics,
         "prune": host.prune,
         "reap": host.reap,
