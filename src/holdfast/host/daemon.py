@@ -33,6 +33,7 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.reaper import Reaper
 from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.continuity.session_continuity import SessionContinuity
@@ -269,6 +270,7 @@ class Daemon:
             CheckpointRequests(
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
+            PreflightRequests(),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
