@@ -33,6 +33,11 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.periodic import (
+    PeriodicCheckpoints,
+    bring_back,
+    put_all_to_sleep,
+)
 from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.reaper import Reaper
 from holdfast.host.continuity.requests import CheckpointRequests
@@ -294,6 +299,8 @@ class Daemon:
         by_themselves = [
             loop.create_task(self.retention.run()),
             loop.create_task(self.reaper.run()),
+            loop.create_task(PeriodicCheckpoints(self.registry.live, self.continuity).run()),
+            loop.create_task(bring_back(self.registry.returning(), self.eviction)),
         ]
         try:
             await self._stopped
@@ -326,6 +333,11 @@ class Daemon:
             levels.remove_cgroup_home(self.instance)
         self._supervisor.stop()
         self.stop()
+
+    async def checkpoint_all(self, actor: ActorId) -> tuple[tuple[str, ...], dict[str, str]]:
+        """They come back with the next host."""
+        live = self.registry.live.values()
+        return await put_all_to_sleep(live, self.continuity, self.store, self.registry, actor)
 
     async def end_all(self, actor: ActorId) -> None:
         """Every session that this actor may end. The others run on."""

@@ -55,6 +55,9 @@ class SessionContinuity:
         """Newest first."""
         return await self._daemon.images.list(session)
 
+    async def delete(self, checkpoint: Checkpoint) -> None:
+        await self._daemon.images.delete(checkpoint.id)
+
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
         try:
