@@ -508,6 +508,32 @@ NAMES = [
     _chosen(
         "two files, exchanged the other way", "{built}/exchange {work}/v2/run.sh {work}/v1/run.sh"
     ),
+    _chosen(
+        "link, on the way to a script that is sourced",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("source v1/run.sh"),),
+    ),
+    _chosen(
+        "link, on the way to standard input",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("sh < v1/run.sh"),),
+    ),
+    _chosen(
+        "link to a directory that is entered",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("cd v1 && sh run.sh; cd {work}"),),
+    ),
+    Scenario(
+        "fifo in the place of a script of one's own",
+        prepared=(wrote("{work}/own.sh", "true"),),
+        staged=(ran("rm own.sh; mkfifo own.sh; { echo '{trap}' > own.sh; } & disown"),),
+        triggered=(ran("sh own.sh"),),
+        layer=EXEC,
+        restaged=True,
+    ),
     Scenario(
         "file that had no name when it was written",
         staged=(

@@ -236,6 +236,8 @@ class Session:
                 self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
         elif facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
             return
+        elif stat.S_ISFIFO(file.mode):
+            self._wrote(membership, NamedFile(file.path, file.device, file.inode), True)
         elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
             if self._latest.get((file.device, file.inode)) != membership:
                 self._feeds(membership, file)

@@ -87,7 +87,7 @@ class CallFacts(NamedTuple):
     first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
-    links: bool = False  # that of a symbolic link
+    links: bool = False  # that of a link or a fifo, which leads to something else
     moved: FoundFile = FoundFile("")  # and that was at another one, which its path is
     exchanged: FoundFile = FoundFile("")  # what was at the new name goes to the old one
     reads: bool = False  # it is opened for reading as well
@@ -239,7 +239,7 @@ def _changing(call: Call) -> CallFacts:
     if bool(file.inode) is (call.number in calls.MAKES):
         raise Fails(errno.EEXIST if file.inode else errno.ENOENT)
     also = EffectKind.UNLINK if call.number in calls.REMOVES else None
-    links = call.number in (calls.SYMLINK, calls.SYMLINKAT)
+    links = call.number in calls.MAKES and call.number not in (calls.MKDIR, calls.MKDIRAT)
     return CallFacts(EffectKind.WRITE_OPEN, file, names=True, links=links, also=also)
 
 
@@ -354,7 +354,7 @@ def named_files(pid: int, argv: tuple[bytes, ...]) -> list[FoundFile]:
     for word in _words_of_files(argv):
         with contextlib.suppress(OSError):
             found.append(look_up(pid, AT_FDCWD, word))
-    return [each for each in found if stat.S_ISREG(each.mode)]
+    return [each for each in found if stat.S_ISREG(each.mode) or stat.S_ISFIFO(each.mode)]
 
 
 def names_passed(pid: int, facts: CallFacts) -> list[FoundFile]:
