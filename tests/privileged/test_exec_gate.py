@@ -299,6 +299,8 @@ def test_another_actors_process_is_not_reached_into(sessions: Sessions, tmp_path
         assert await gate.ask(f"python3 {program} 2") == f"{refused}\n{refused}"
         assert "shell" in gate.recorded[-1][1].reason
 
+    neighbour = shell(sessions)  # whose processes have the same numbers inside
+    neighbour.ask("sleep 1000 & sleep 1000 & echo $!")
     play(shell(sessions), scene)
 
 

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from holdfast.adapters.halt.cgroup import PREFIX
 from holdfast.adapters.seccomp import filter as calls
 from holdfast.adapters.seccomp.file_lookup import (
     AT_FDCWD,
@@ -59,6 +60,7 @@ _ARCH_I386 = 0x40000003
 _NOWHERE = {(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)}
 _TERMINALS = (4, range(136, 144))
 _MEMORY = re.compile(r"/(\d+)(?:/task/\d+)?/mem$")  # in any place where /proc is mounted
+_SESSION_GROUP = re.compile(rf".*?/{PREFIX}[^/]+/[^/]+(?=/|$)")
 _WORDS_LOOKED_UP = 16  # arguments of one program that are looked up as files
 _UNTOLD = (b"_=", b"SHLVL=", b"PWD=", b"OLDPWD=")  # change by themselves all the time
 
@@ -388,18 +390,32 @@ def may_write(pid: int, file: FoundFile) -> bool:
 
 def _reaching(pid: int, other: int, *, any_numbering: bool = False) -> CallFacts:
     """Into a process, by its number as the caller has it. What the caller's /proc shows is its own
-    doing, if it mounts there; so the kernel's numbers are looked through. If several may be meant,
-    one that is of others is."""
+    doing, if it mounts there; so the kernel's numbers are looked through, of all that is in the
+    same session. If several may be meant, one that is of others is."""
     numbers = _numbers(f"/proc/{pid}/status", "NSpid:")
+    session = _session_in(membership(pid))
     found = {
         int(each): his
         for each in os.listdir("/proc")
-        if each.isdecimal()
+        if each.isdecimal() and _is_in(int(each), session)
         for his in _tasks_called(int(each), _int(other), 0 if any_numbering else len(numbers))
     }
     if not found:
         raise Fails(errno.ESRCH)
     return _reaching_into(pid, found)
+
+
+def _session_in(group: str) -> str:
+    """The part of a control group's path that is one session's; "" outside of all."""
+    found = _SESSION_GROUP.match(group)
+    return found[0] if found is not None else ""
+
+
+def _is_in(pid: int, session: str) -> bool:
+    """Others have processes of the same numbers."""
+    with contextlib.suppress(OSError):  # it is gone
+        return membership(pid).startswith(session)
+    return False
 
 
 def _tasks_called(process: int, number: int, depth: int) -> Iterator[list[int]]:
