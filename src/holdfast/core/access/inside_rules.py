@@ -38,11 +38,13 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     # In the session named.
     "show": _SEES,
     "graph": _SEES,
+    "can_move": _SEES,
     "screen": _SEES,
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
     "watch": _SEES,
     "rename": (Right.END,),
+    "pin": (Right.INPUT,),
     "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
@@ -106,8 +108,10 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "host": _NOTHING,
     "set_relays": _GRANTS,
     "get_relays": _GRANTS,
+    "can_take": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,
+    "reap": _GRANTS,
     "restart_daemon": _GRANTS,
     "shutdown": (Right.GRANT, Right.END),
 }
@@ -117,7 +121,7 @@ SENSITIVE = frozenset(
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
-        "revive",
+        "revive", "reap",
     )
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -65,6 +66,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -72,12 +74,14 @@ def handlers(
         "list": session.list,
         "show": session.show,
         "graph": session.graph,
+        "can_move": preflight.can_move,
         "screen": session.screen,
         "attach": session.attach,
         "detach": session.detach,
         "share": session.share,
         "watch": session.watch,
         "rename": session.rename,
+        "pin": session.pin,
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
@@ -134,8 +138,10 @@ def handlers(
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,
+        "can_take": preflight.can_take,
         "metrics": host.metrics,
         "prune": host.prune,
+        "reap": host.reap,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
         "approvals": approvals.approvals,
