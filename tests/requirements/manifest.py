@@ -1098,6 +1098,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_journal_tells_trigger_and_originators_of_every_command_and_change",
             ),
             *_in(
+                "privileged/test_exec_gate",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
+            ),
+            *_in(
                 "privileged/test_command_leaves",
                 "test_each_background_job_belongs_to_its_own_command_also_of_one_actor",
                 "test_a_process_that_left_its_parents_behind_still_belongs_to_its_command",
@@ -1148,6 +1152,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate",
+                "test_a_connection_is_judged_by_where_it_goes",
+                "test_what_removes_or_renames_is_judged_as_that_where_a_rule_asks",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
                 "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
                 "test_a_held_program_is_held_and_judged_after_a_kill",
                 "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
