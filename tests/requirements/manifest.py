@@ -1429,6 +1429,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+                "test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in",
             ),
             *_in(
                 "privileged/test_exec_gate_host",
@@ -1438,6 +1439,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_from_inside",
                 "test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside",
                 "test_a_session_that_is_not_served_now_is_not_outside",
+                "test_rights_are_not_given_by_way_of_another_session_either",
                 "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",

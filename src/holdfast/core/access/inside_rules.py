@@ -24,7 +24,7 @@ from holdfast.core.access.envelope_book import Live
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Right
 from holdfast.model.errors import NotPermitted
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.inside import Inside
 
 _OUTSIDE = "run it in a terminal that is not in a session of this host"
@@ -124,6 +124,19 @@ SENSITIVE = frozenset(
         "revive", "reap",
     )
 )  # fmt: skip
+
+
+# Requests that write in a session.
+WRITES = frozenset(("input", "submit", "keys", "exec", "action", "signal"))
+
+
+def hands_on(inside: Inside, session: SessionId) -> tuple[ActorId, ...]:
+    """Who has a part in what a program inside one session writes in another, or in one that it
+    starts. Whoever wrote in the first may have made it do so, and so counts as a writer of the
+    second: else what is sensitive would be asked for from there."""
+    if session == inside.session:
+        return ()
+    return tuple(dict.fromkeys((*inside.actors, *inside.writers)))
 
 
 def rights_needed(tag: str, *, writes: bool = False, halts: bool = False) -> tuple[Right, ...]:
