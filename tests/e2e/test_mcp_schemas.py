@@ -58,6 +58,8 @@ def test_every_tool_says_what_it_takes_and_what_it_answers(hold: Hold) -> None:
         ("graph", {"session": "x", "port": 70_000}, "port"),
         ("signal", {"session": "x", "signal": "NOPE"}, "signal"),
         ("observe", {}, "session"),
+        ("wait", {"session": "x", "text": "y", "since": 10**30}, "since"),
+        ("submit", {"session": "x", "command": "", "intent": "nothing"}, "command"),
     ],
 )
 def test_an_argument_that_does_not_fit_is_refused_by_its_name(

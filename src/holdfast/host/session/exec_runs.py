@@ -126,7 +126,8 @@ class Executions:
         if request.key and not request.command:
             raise InvalidArgument(
                 "no command of this actor is known here by this key",
-                hint="it was not begun, or so many were begun since that it is no longer kept",
+                hint="look at the session before you run it again: it was never begun, or so many "
+                "were begun since that it is no longer kept",
             )
         return None
 

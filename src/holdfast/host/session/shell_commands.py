@@ -198,6 +198,7 @@ class ShellCommands:
                 )
             if state is SessionState.PROMPT and self.exec.record.command is not None:
                 self._check_prompt_reported()
+            self._check_exec_reads_nothing(state)
             raise SessionBusy(
                 "another exec is running in this session",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
@@ -248,6 +249,21 @@ class ShellCommands:
         with contextlib.suppress(OSError):
             return procfs.stat_of(pid).name if is_replaced(pid) else ""
         return ""
+
+    def _check_exec_reads_nothing(self, state: SessionState) -> None:
+        """Raise if the command that runs waits for the terminal: whoever waits for its end instead
+        of answering it may wait for ever."""
+        if state not in (SessionState.INPUT, SessionState.SECRET):
+            return
+        if pty.foreground_program(self._master)[1] != procfs.main_pid(self._spec.place):
+            raise self._in_use(state)
+        name = self._spec.name
+        wants = "a secret" if state is SessionState.SECRET else "a line"
+        raise SessionBusy(
+            f"another exec is running in this session, and waits for {wants}",
+            hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` ends "
+            "most of them",
+        )
 
     def _in_use(self, state: SessionState) -> TerminalInUse:
         """Which program it is, and what to do. The group's first process may be gone; a shell below
