@@ -531,6 +531,31 @@ def test_a_hung_daemon_is_named_by_doctor_and_replaced_by_restart(fresh_home: Ho
     assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
 
 
+@pytest.mark.parametrize("daemon_too", [True, False])
+def test_a_supervisor_that_was_stopped_is_replaced_by_restart(
+    fresh_home: Hold, daemon_too: bool
+) -> None:
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("through")
+    shell = fresh_home.json("show", "through")["pid"]
+    before = fresh_home.json("daemon", "status")
+    os.kill(before["supervisor_pid"], signal.SIGSTOP)
+    if daemon_too:
+        os.kill(before["daemon_pid"], signal.SIGKILL)
+        seen = fresh_home("doctor")
+        assert seen.returncode == 1
+        assert f"supervisor {before['supervisor_pid']} starts no daemon" in seen.stdout
+    done = fresh_home("daemon", "restart")
+    assert done.returncode == 0 and "sessions carried on" in done.stdout, done
+    assert "the supervisor" in done.stderr and "replaced" in done.stderr
+    after = fresh_home.json("daemon", "status")
+    assert after["supervisor_pid"] != before["supervisor_pid"]
+    assert after["daemon_pid"] != before["daemon_pid"]
+    assert not os.path.exists(f"/proc/{before['supervisor_pid']}/exe")
+    assert fresh_home.json("show", "through")["pid"] == shell
+    assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
+
+
 def test_daemon_restart_says_that_the_configuration_is_wrong(fresh_home: Hold) -> None:
     fresh_home.ok("up", "-d")
     with open(f"{fresh_home.home}/config.toml", "w") as config:
