@@ -37,9 +37,9 @@ def parser() -> Parser:
         "The daemon can be replaced at any time: keepers hold the sessions meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
         "returns when the new one answers. A daemon that hangs is killed, and so is a supervisor "
-        "that starts none. Exits with 78 if the new one found the configuration wrong and uses the defaults, and fails if the new one "
-        "cannot start sessions or its relay cannot listen. `status` shows "
-        "which one runs.",
+        "that starts none. Exits with 78 if the new one found the configuration wrong and uses "
+        "the defaults, and fails if the new one cannot start sessions or its relay cannot listen. "
+        "`status` shows which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
     )
     parser.add_argument("action", choices=("restart", "status"), help="what to do")
