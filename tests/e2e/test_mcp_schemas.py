@@ -229,6 +229,9 @@ def test_its_own_commands_are_left_out_of_what_it_catches_up_on(
     told = otto("catch_up", session="own-left-out")
     assert [each["command"] for each in told["commands"]] == ["echo theirs"]
     assert told["own_commands"] == 1
+    otto("submit", session="own-left-out", command="echo mine again", intent="two")
+    told = otto("catch_up", session="own-left-out", include_own=True)
+    assert [each["command"] for each in told["commands"]] == ["echo mine again"]
 
 
 def test_processes_have_the_pid_that_the_session_sees(hold: Hold, otto: AgentThread) -> None:
