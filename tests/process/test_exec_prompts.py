@@ -107,3 +107,29 @@ def test_a_line_that_runs_nothing_never_exits_with_the_status_of_an_earlier_one(
                 assert (result.status, result.seq, result.ok) == (None, 0, False)
 
         run(ask())
+
+
+@pytest.mark.parametrize(
+    ("kind", "off"),
+    [("bash", "bind 'set enable-bracketed-paste off'"), ("zsh", "unset zle_bracketed_paste")],
+)
+def test_several_lines_are_one_command_also_where_the_shell_knows_no_pastes(
+    host_home: Hold, kind: str, off: str
+) -> None:
+    name = _shell(host_home, kind)
+    host_home.ok("exec", name, "--", off)
+    done = host_home("exec", name, "--", 'echo "it\'s" !!\necho two; (exit 5)')
+    assert (done.returncode, done.stdout) == (5, "it's !!\ntwo\n"), done.stderr
+    assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
+
+
+def test_the_sessions_own_shell_is_never_called_another_program(host_home: Hold) -> None:
+    name = _shell(host_home, "bash")
+    host_home.ok("send", name, "--enter", "read it")
+    host_home.ok("wait", name, "--for", "input", "--timeout", "20")
+    said = host_home.fails("terminal_in_use", "exec", name, "--", ": never")
+    assert "still runs 'read it'" in said and "another program" not in said and "C-d" not in said
+    host_home.ok("run", "-d", "--name", "plain-lines", "--", "bash", "--norc", "--noediting")
+    host_home.ok("wait", "plain-lines", "--for", "input", "--timeout", "20")
+    said = host_home.fails("session_busy", "exec", "plain-lines", "--", ": never")
+    assert "without its line editor" in said and "C-d" not in said

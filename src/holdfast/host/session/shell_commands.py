@@ -231,17 +231,20 @@ class ShellCommands:
                 hint=look,
             )
         if not self.typed.at_prompt and last is not None:
-            text = last.text[:_SHOWN_CHARS]
-            raise TerminalInUse(
-                f"the shell still runs {text!r}, which reads the terminal",
-                hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` "
-                "ends most of them",
-            )
+            raise self._builtin_reads(last)
         if not self._provenance.prompt_seen or self.is_silent:
             raise NoShellIntegration(
                 "the shell waits for input at a prompt that it did not report",
                 hint=f"an empty line shows whether it does: `hold keys {name} Enter`; else {look}",
             )
+
+    def _builtin_reads(self, last: CommandRecord) -> TerminalInUse:
+        name, text = self._spec.name, last.text[:_SHOWN_CHARS]
+        return TerminalInUse(
+            f"the shell still runs {text!r}, which reads the terminal",
+            hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` ends "
+            "most of them",
+        )
 
     def _replaced_by(self) -> str:
         """The program that took the shell's place: by `exec`, typed or in a start-up file."""
@@ -265,10 +268,18 @@ class ShellCommands:
             "most of them",
         )
 
-    def _in_use(self, state: SessionState) -> TerminalInUse:
+    def _in_use(self, state: SessionState) -> SessionBusy:
         """Which program it is, and what to do. The group's first process may be gone; a shell below
         this one, here or on another machine, reports nothing to us."""
         name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
+        if pid == procfs.main_pid(self._spec.place):
+            if not self.typed.at_prompt and self.last is not None:
+                return self._builtin_reads(self.last)
+            return SessionBusy(
+                "the session's shell reads a line without its line editor",
+                hint=f"a line for it: `hold send {name} --enter LINE`; look with "
+                f"`hold screen {name}`",
+            )
         wants = "a secret" if state is SessionState.SECRET else "input"
         reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
         hint = f"answer it or end it: `hold attach {name}`"
