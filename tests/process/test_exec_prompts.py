@@ -63,6 +63,18 @@ def test_an_exec_that_replaces_its_shell_ends_as_unknown(host_home: Hold, kind: 
 
 
 @pytest.mark.parametrize(
+    ("kind", "unhook"), [("bash", "unset PROMPT_COMMAND"), ("zsh", "precmd_functions=()")]
+)
+def test_an_exec_that_removes_what_reports_its_end_ends_as_unknown(
+    host_home: Hold, kind: str, unhook: str
+) -> None:
+    name = _shell(host_home, kind)
+    assert host_home.ok("exec", name, "--", "echo reported") == "reported\n"
+    said = host_home.fails("input_unknown", "exec", name, "--", f"seq 1 30000; {unhook}")
+    assert "has not reported the command's end" in said
+
+
+@pytest.mark.parametrize(
     ("kind", "reads"), [("bash", "read -e it"), ("zsh", "it=; vared it"), ("fish", "read it")]
 )
 def test_a_builtin_that_looks_like_the_prompt_gets_no_command_line(
