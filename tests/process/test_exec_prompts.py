@@ -135,6 +135,16 @@ def test_several_lines_are_one_command_also_where_the_shell_knows_no_pastes(
     assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
 
 
+def test_a_debug_trap_prints_nothing_for_what_reports(host_home: Hold) -> None:
+    name = _shell(host_home, "bash")
+    assert host_home.ok("exec", name, "--", "trap 'echo traced' DEBUG") == ""
+    for _ in range(3):
+        assert host_home.ok("exec", name, "--", "echo it") == "traced\nit\n"
+        host_home.ok("catchup", name)  # which asks the shell what is at the prompt
+    host_home.ok("exec", name, "--", "trap - DEBUG")
+    assert _screen(host_home, name).count("\ntraced") == 4  # once for each command under it
+
+
 def test_the_sessions_own_shell_is_never_called_another_program(host_home: Hold) -> None:
     name = _shell(host_home, "bash")
     host_home.ok("send", name, "--enter", "read it")
