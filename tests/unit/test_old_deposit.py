@@ -54,6 +54,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "held": "",
     "ungated": "",
     "state_since": None,
+    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},

@@ -61,12 +61,6 @@ def _restart(as_json: bool) -> int:
     is_here = target_host() == home.socket
     try:
         host = Host(client="hold daemon")
-    except HostDown:
-        if not is_here or (daemon_pid(home) is None and supervisor_pid(home) is None):
-            raise
-        old = _kill_what_hangs(home)
-        host = Host(client="hold daemon")
-    else:
         old = host.connection.welcome.daemon_pid
         if is_here and is_supervisor_stopped(home):
             print("hold: the supervisor is stopped; it is replaced", file=sys.stderr)
@@ -75,6 +69,11 @@ def _restart(as_json: bool) -> int:
             # It may close before its answer is read; the new pid tells the truth.
             with contextlib.suppress(HostLost):
                 host.restart_daemon()
+    except (HostDown, TimedOut):
+        if not is_here or (daemon_pid(home) is None and supervisor_pid(home) is None):
+            raise
+        old = _kill_what_hangs(home)
+        host = Host(client="hold daemon")
     with host:
         new = _await_other(host, old)
         _say_replaced(old, new, time.monotonic() - began, as_json=as_json)
