@@ -91,7 +91,7 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
   },
   offline: {
     title: 'The machine is unreachable',
-    why: 'No relay has a connection to it right now. Its sessions keep running.',
+    why: 'No relay has a connection to it right now. That alone ends no session.',
     todo: 'This page keeps trying, and picks up where it left off.',
   },
   unreachable: {
