@@ -161,7 +161,7 @@ def test_an_agent_gets_no_more_by_a_session_that_it_starts(hold: Hold, inner: st
     by(hold, "otto", here, f"hold run -d --name inner-{inner} --level {inner} -- sh -c '{tries}'")
     hold.ok("wait", f"inner-{inner}", "--for", "text:(?m)^tried", "--timeout", "20")
     screen = hold.ok("screen", f"inner-{inner}", "--scrollback")
-    assert "(no_such_session)" in screen and "(not_permitted)" in screen, screen
+    assert "(access_revoked)" in screen and "(not_permitted)" in screen, screen
     assert f"\n{kept} " not in screen and f"\n{here} " in screen, screen
     assert "admin" not in role(hold, "otto")
 

@@ -133,6 +133,10 @@ class Host:
         """That it was lost; without a name, every lost session that this actor may end."""
         return self.ask(m.Acknowledge(0, session), m.Sessions).sessions
 
+    def revive(self, session: str) -> m.Revived:
+        """Start a session that follows a lost one. Not repeated when the connection is lost."""
+        return self.ask(m.Revive(0, session), m.Revived, once=True)
+
     def show(self, session: str, *, exact: bool = False) -> SessionInfo:
         """`exact`: by name or whole id only, because it will be written to."""
         return self.ask(m.Show(0, session, exact), m.Shown).info
