@@ -1,6 +1,7 @@
 // Under the terminal of a session that is fenced or lost: what is safe, gone, unknown, and what comes next.
 
 import { Fragment } from 'preact'
+import { InlineCode } from '../parts/inline-code'
 import { sanitize } from '../text/sanitize'
 import { type Fact, standstill } from '../text/standstill'
 import type { SessionController } from './session-controller'
@@ -28,7 +29,7 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
       {facts.map(([word, text]) => (
         <Fragment key={word}>
           <dt>{word}</dt>
-          <dd>{sanitize(text, 400)}</dd>
+          <dd>{word === 'Next' ? <InlineCode text={sanitize(text, 400)} /> : sanitize(text, 400)}</dd>
         </Fragment>
       ))}
     </dl>

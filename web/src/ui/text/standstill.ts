@@ -1,8 +1,9 @@
 // What is safe, gone, unknown and next of a session that stands still. Only what is known: a host that lost its lease cannot say what
 // another one does. Pure.
 
-import type { LinkState, SessionInfo } from '../../hold/api'
-import { inFlightText } from './session-state'
+import type { LastKnown, LinkState, SessionInfo } from '../../hold/api'
+import { age } from './durations'
+import { inFlightText, shownState, stateText } from './session-state'
 
 export type Fact = readonly [word: string, text: string]
 
@@ -33,11 +34,31 @@ function fenced(info: SessionInfo | null, machine: string): Fact[] {
 }
 
 function lost(info: SessionInfo | null, successor: string): Fact[] {
+  const last = info?.last_known
   const facts: Fact[] = [
     ['Survived', 'Its last screen, and the record of who did what.'],
     ['Gone', 'Its processes, and what they had in memory.'],
     ['Unknown', `Whether what was under way took effect. ${inFlightText(info?.in_flight)}`],
   ]
-  if (successor) facts.push(['Next', `It is followed by ${successor}.`])
+  if (last) facts.splice(1, 0, ['It was', lastKnownText(last, info.ended_at)])
+  if (last && last.held.length > 0)
+    facts.push(['Not done', `${last.held.map((one) => one.text).join('; ')}: it waited for approval.`])
+  facts.push(['Next', nextText(info, successor)])
   return facts
+}
+
+/** As its host last wrote it down, which was some seconds before. */
+function lastKnownText({ state, cwd, jobs, present, at }: LastKnown, lostAt: number | null): string {
+  const before = lostAt !== null && lostAt > at ? `, ${age(lostAt - at)} before it was lost` : ''
+  const said = [
+    `${stateText(shownState(state, null)).word} in ${cwd}`,
+    jobs.length > 0 ? `with jobs: ${jobs.join(', ')}` : '',
+    present.length > 0 ? `attached: ${present.map(({ name }) => name).join(', ')}` : '',
+  ]
+  return said.filter(Boolean).join('; ') + before + '.'
+}
+
+function nextText(info: SessionInfo | null, successor: string): string {
+  if (successor) return `It is followed by ${successor}, a session of its own.`
+  return `\`hold revive ${info?.name ?? 'NAME'}\` on the machine starts one that follows it: the same command, directory and environment. No process comes back.`
 }
