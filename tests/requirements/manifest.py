@@ -1164,6 +1164,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_program_of_root_inside_does_not_answer_for_the_daemon",
                 "test_a_script_does_not_get_by_two_people_and_explain_has_its_arguments",
                 "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
@@ -1423,7 +1424,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
             ),
             *_in(
+                "privileged/test_exec_gate_host",
+                "test_a_program_of_root_inside_does_not_answer_for_the_daemon",
+            ),
+            *_in(
                 "privileged/test_from_inside",
+                "test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside",
+                "test_a_session_that_is_not_served_now_is_not_outside",
                 "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",

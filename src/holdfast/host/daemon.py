@@ -16,6 +16,7 @@ from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import Launcher
 from holdfast.adapters.proc.observation import ProcObservation
+from holdfast.adapters.proc.peer import OwnTraces
 from holdfast.adapters.real_paths import RealPaths
 from holdfast.core import events as ev
 from holdfast.core.activity import judge
@@ -149,6 +150,11 @@ class Daemon:
             self.forwarding,
             host_key.public,
             quotas,
+            OwnTraces(
+                frozenset(each for each in (os.getpid(), supervisor.pid) if each),
+                self.keepers.directory,
+                cgroup.PREFIX + self.instance,
+            ),
         )
         self.reach = RelayPresence(
             self.registry.live,

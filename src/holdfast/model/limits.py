@@ -22,6 +22,9 @@ OPERATORS_KEPT = 64
 # then refused.
 USER_CONNECTIONS = 256
 GREETING_S = 10.0  # for a connection's hello; then it is closed: a client says it at once
+# For a connection from a session that is being started to be placed in it; then it is refused.
+UNPLACED_S = 5.0
+UNPLACED_MAX = 64  # of these at once; further ones are refused
 
 # -- the end-to-end channel (docs/channel.md) ---------------------------------------------------
 CHANNEL_REKEY_RECORDS = 1 << 16  # under one key; far below the limit of AES-GCM, and cheap

@@ -22,7 +22,7 @@ from holdfast.model.state import Level
 from holdfast.sdk.client_core import client_machine
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.retry_policy import LOCAL, RELAY, ReconnectPolicy
-from holdfast.sdk.connection import Connection, new_operator, target_host
+from holdfast.sdk.connection import GREETING_TIMEOUT_S, Connection, new_operator, target_host
 from holdfast.wire.messages import gate_approvals as gate
 from holdfast.wire.messages import session as m
 
@@ -184,7 +184,9 @@ class Host:
         self.ask(m.Signal(0, session, number), m.Done)
 
     def restart_daemon(self) -> None:
-        self.ask(m.RestartDaemon(0), m.Done, once=True)
+        """Raises TimedOut when the daemon greets and then hangs."""
+        io = self.io(time.monotonic() + GREETING_TIMEOUT_S)
+        finish(client_machine.ask(io, m.RestartDaemon(0), m.Done, once=True))
 
     def shutdown(self, *, end_sessions: bool = False) -> tuple[str, ...]:
         """Stop the host; gives the names of the sessions that run on."""
