@@ -1841,6 +1841,27 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "process/test_reaping",
+                "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
+                "test_what_is_in_use_is_not_idle",
+                "test_a_pinned_session_stays_and_the_record_says_who_pinned_it",
+                "test_where_a_setting_says_so_it_warns_then_ends_and_says_by_whom",
+                "test_coming_back_after_the_warning_keeps_it",
+                "test_hold_reap_ends_at_once_for_whoever_asks_and_needs_the_host",
+                "test_metrics_have_the_population",
+                "test_a_setting_that_makes_no_sense_is_refused",
+            ),
+            *_in(
+                "unit/test_idle",
+                "test_a_session_that_nothing_uses_is_idle_since_it_was_last_used",
+                "test_each_kind_of_use_keeps_a_session",
+                "test_waiting_for_somebody_is_no_use",
+                "test_past_its_threshold_a_session_is_warned_of_then_reaped",
+                "test_what_cannot_be_evicted_is_ended_only_where_that_is_set",
+                "test_pinned_busy_and_thresholdless_sessions_are_never_due",
+                "test_beyond_the_bound_those_used_longest_ago_are_evicted",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_a_lost_session_is_pruned_only_after_it_was_acknowledged",
             ),
@@ -1863,7 +1884,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=REAPING,
-        files=("core/retention.py", "host/retention.py", "journal/pruned.py"),
+        files=(
+            "core/continuity/idle.py",
+            "host/continuity/reaper.py",
+            "core/retention.py",
+            "host/retention.py",
+            "journal/pruned.py",
+        ),
     ),
     # -- F. Fencing and recovery --------------------------------------------------------------
     Requirement(

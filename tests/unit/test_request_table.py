@@ -99,6 +99,7 @@ WHO_MAY = {
     "get_relays": {"admin"},
     "metrics": {"admin"},
     "prune": {"admin"},
+    "reap": {"admin"},
     "restart_daemon": {"admin"},
     "shutdown": {"admin"},
 }
@@ -117,7 +118,7 @@ def test_who_may_ask_before_anything_is_looked_at(tag: str) -> None:
                 asked(tag, who, judge)
 
 
-HOST_WIDE = {"set_relays", "get_relays", "metrics", "prune", "restart_daemon", "shutdown"}
+HOST_WIDE = {"set_relays", "get_relays", "metrics", "prune", "reap", "restart_daemon", "shutdown"}
 
 
 @pytest.mark.requirement("A2")

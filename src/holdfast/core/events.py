@@ -174,6 +174,12 @@ class RenameAsked(SessionEvent):
     name: str
 
 
+class PinAsked(SessionEvent):
+    """It shall not be reaped however long nobody uses it, or shall be again."""
+
+    pinned: bool
+
+
 class DetachAsked(SessionEvent):
     """The terminals shall be detached; `others`: all but that of `operator`, or if it has none the
     one that was used last."""

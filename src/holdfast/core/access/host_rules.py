@@ -64,6 +64,7 @@ RULES: dict[str, Rule] = {
     "share": _LIVE,
     "watch": _ANY,
     "rename": _LIVE,
+    "pin": _LIVE,
     "detach_terminals": _LIVE,
     "end": _KNOWN,
     # And the right to end it there: as a session is started, and as its loss is acknowledged.
@@ -136,6 +137,7 @@ RULES: dict[str, Rule] = {
     "get_relays": _HOST_WIDE,
     "metrics": _HOST_WIDE,  # it counts the sessions of every user
     "prune": _HOST_WIDE,
+    "reap": _HOST_WIDE,
     "restart_daemon": _HOST_WIDE,
     "shutdown": _HOST_WIDE,
 }

@@ -43,6 +43,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "share": _SEES,
     "watch": _SEES,
     "rename": (Right.END,),
+    "pin": (Right.INPUT,),
     "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
@@ -108,6 +109,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "get_relays": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,
+    "reap": _GRANTS,
     "restart_daemon": _GRANTS,
     "shutdown": (Right.GRANT, Right.END),
 }
@@ -117,7 +119,7 @@ SENSITIVE = frozenset(
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
-        "revive",
+        "revive", "reap",
     )
 )  # fmt: skip
 

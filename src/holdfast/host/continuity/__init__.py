@@ -8,5 +8,6 @@ image_cutting.py    where images are cut into chunks
 image_cipher.py     how chunks are named and encrypted
 image_census.py     which chunks there are, and the quota
 image_job.py        one save or load in threads: progress, and stopping it
+reaper.py           sessions that nobody uses: warned of, evicted or ended
 checkpoint_book.py  which checkpoint of each session was the last
 """

@@ -201,6 +201,10 @@ class SessionRequests:
                 self._registry.settle(uid, request.name)
         return m.Shown(request.id, live.info())
 
+    def pin(self, operator: OperatorConnection, request: m.Pin, live: SessionTarget) -> m.Answer:
+        live.handle(ev.PinAsked(operator.actor.id, now(), request.pinned))
+        return m.Shown(request.id, live.info())
+
     def detach_terminals(
         self, operator: OperatorConnection, request: m.DetachTerminals, live: SessionTarget
     ) -> m.Answer:

@@ -1,0 +1,4 @@
+"""A session's life beyond one host, and beyond the need for it.
+
+idle.py         which sessions nobody uses, and what becomes of them
+"""
