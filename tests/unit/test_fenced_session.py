@@ -59,7 +59,7 @@ PASSES = {
     ev.ForwardLeft, ev.RoomMade, ev.TimePassed, ev.CommandRuns, ev.DetachAsked,
     # The gate: what waited there was refused with the lease, so nothing is typed for these.
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
-    ev.GatePolicyChanged,
+    ev.GatePolicyChanged, ev.WrittenFromInside,
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.reaper import NoEviction, Reaper
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
@@ -259,6 +260,7 @@ class Daemon:
                 lambda actor, session: self.registry.find_live(actor, session) is not None,
                 self.uid,
             ),
+            PreflightRequests(),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 

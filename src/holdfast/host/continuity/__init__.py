@@ -1,5 +1,6 @@
 """What outlives a host: checkpoints.
 
+preflight.py        whether a session could be moved now
 image_store.py      checkpoints kept in a place: saved, listed, loaded, deleted
 image_writer.py     a directory of images, stored in chunks
 image_reader.py     the same directory, checked and given out
