@@ -1563,6 +1563,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_programs",
+                "test_a_heap_an_offset_a_lock_and_a_deleted_file",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
                 "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
@@ -1617,7 +1621,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
+        tests=(
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_connections_inside_the_session_stay",
+                "test_a_connection_to_a_peer_outside_is_reset_and_named",
+            ),
+        ),
         open=MOVE,
+        files=("adapters/proc/foreign_connections.py",),
     ),
     Requirement(
         "M4",

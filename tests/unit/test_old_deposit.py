@@ -56,7 +56,6 @@ ADDED_TO_INFO: dict[str, object] = {
     "last_known": None,
     "state_since": None,
     "pinned": False,
-    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
