@@ -1107,6 +1107,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_journal_tells_trigger_and_originators_of_every_command_and_change",
             ),
             *_in(
+                "privileged/test_exec_gate",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
+            ),
+            *_in(
                 "privileged/test_command_leaves",
                 "test_each_background_job_belongs_to_its_own_command_also_of_one_actor",
                 "test_a_process_that_left_its_parents_behind_still_belongs_to_its_command",
@@ -1157,6 +1161,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate",
+                "test_a_connection_is_judged_by_where_it_goes",
+                "test_what_removes_or_renames_is_judged_as_that_where_a_rule_asks",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
                 "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
                 "test_a_held_program_is_held_and_judged_after_a_kill",
                 "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
@@ -1431,6 +1438,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+                "test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in",
             ),
             *_in(
                 "privileged/test_exec_gate_host",
@@ -1440,6 +1448,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_from_inside",
                 "test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside",
                 "test_a_session_that_is_not_served_now_is_not_outside",
+                "test_rights_are_not_given_by_way_of_another_session_either",
                 "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",
@@ -1595,6 +1604,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_save_cut_off_at_any_step_is_no_checkpoint_or_a_whole_one",
             ),
             *_in(
+                "unit/test_movability",
+                "test_what_is_in_the_way_is_named_with_its_reason_and_remedy",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_what_a_program_made_is_found",
+                "test_hold_can_move_answers_for_a_session_of_the_host",
+            ),
+            *_in(
                 "privileged/test_checkpoint_disk",
                 "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
                 "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
@@ -1616,6 +1634,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "host/revival.py",
             "host/session/discontinuity.py",
             "host/continuity/image_store.py",
+            "core/continuity/movability.py",
         ),
     ),
     Requirement(
@@ -1627,9 +1646,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_connections_inside_the_session_stay",
                 "test_a_connection_to_a_peer_outside_is_reset_and_named",
             ),
+            *_in(
+                "privileged/test_preflight",
+                "test_connections_are_told_apart_by_where_the_other_end_is",
+            ),
         ),
         open=MOVE,
-        files=("adapters/proc/foreign_connections.py",),
+        files=("core/continuity/movability.py", "adapters/proc/foreign_connections.py"),
     ),
     Requirement(
         "M4",

@@ -58,7 +58,7 @@ def test_the_index_lists_every_document() -> None:
 
 
 ROOMS = [
-    *(f"core{room}" for room in ("", "/access", "/turn", "/lease")),
+    *(f"core{room}" for room in ("", "/access", "/turn", "/lease", "/continuity")),
     *(
         f"host{room}"
         for room in ("", "/session", "/connection", "/access", "/reach", "/continuity")

@@ -60,7 +60,7 @@ PASSES = {
     ev.ForwardLeft, ev.RoomMade, ev.TimePassed, ev.CommandRuns, ev.DetachAsked,
     # The gate: what waited there was refused with the lease, so nothing is typed for these.
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
-    ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver,
+    ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver, ev.WrittenFromInside,
 }  # fmt: skip
 
 

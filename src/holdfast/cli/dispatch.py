@@ -13,7 +13,7 @@ from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import HoldfastError, StorageFailed
 from holdfast.sdk import host_start
 
-# In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
+# In the order of `hold --help`. A verb's file is its name, with `_` for `-`.
 # A group is a folder of `cli/verbs`.
 GROUPS = {
     "sessions": (
@@ -29,7 +29,7 @@ GROUPS = {
         "pin",
         "unpin",
     ),
-    "continuity": ("checkpoint", "checkpoints", "restore"),
+    "continuity": ("checkpoint", "checkpoints", "restore", "can-move"),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
@@ -183,7 +183,8 @@ def _no_such_verb(word: str) -> int:
 
 
 def load(verb: str) -> ModuleType:
-    return import_module(f"holdfast.cli.verbs.{_GROUP_OF[verb]}.{verb}")
+    file = verb.replace("-", "_")
+    return import_module(f"holdfast.cli.verbs.{_GROUP_OF[verb]}.{file}")
 
 
 def _say(error: HoldfastError, status: int) -> int:

@@ -730,6 +730,10 @@ class SessionMachine:
         self._check(event.actor, Right.END, event.now)
         return [do.ChangeName(event.name), do.SaveParcel()]
 
+    def _written_from_inside(self, event: ev.WrittenFromInside) -> list[do.Effect]:
+        self.turn.add_writers(event.actors)
+        return [do.SaveParcel()]
+
     def _pin_asked(self, event: ev.PinAsked) -> list[do.Effect]:
         """It uses the host's memory for as long as it is pinned: whoever may write may say so."""
         self._alive()
@@ -831,6 +835,7 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,
     ev.RenameAsked: SessionMachine._rename_asked,
+    ev.WrittenFromInside: SessionMachine._written_from_inside,
     ev.PinAsked: SessionMachine._pin_asked,
     ev.DetachAsked: SessionMachine._detach_asked,
     ev.EndAsked: SessionMachine._end_asked,

@@ -32,6 +32,7 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.reaper import NoEviction, Reaper
 from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.continuity.session_continuity import SessionContinuity
@@ -267,6 +268,7 @@ class Daemon:
             CheckpointRequests(
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
+            PreflightRequests(),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 

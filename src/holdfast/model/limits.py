@@ -64,6 +64,9 @@ RETENTION_DAYS = (
     30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
 )
 RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest are removed
+DELETED_FILE_MAX_BYTES = (
+    64 << 20
+)  # of one that is still open, in a checkpoint; a larger one is refused
 # Of all checkpoints of a host, compressed; then a further one is refused. Some dozens of a session
 # of a gigabyte: the second and later ones store only what changed.
 CHECKPOINT_QUOTA_BYTES = 16 << 30

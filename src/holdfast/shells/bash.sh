@@ -261,8 +261,9 @@ __hold_write_state() {
     builtin jobs -sp
     builtin printf '\0hash 1\0'
     builtin hash -l
-    builtin printf '\0'
-    builtin printf 'bindings 1\0'
+    builtin printf '\0builtins 1\0'
+    builtin enable # compgen -A enabled would never look again
+    builtin printf '\0bindings 1\0'
     __hold_write_bindings 2>/dev/null
     builtin printf '\0'
     # The user's $1 and so on. A function that a key calls does not see them.

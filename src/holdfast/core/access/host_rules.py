@@ -58,6 +58,7 @@ RULES: dict[str, Rule] = {
     "list": _EVERYONE,
     "show": _KNOWN,
     "graph": _LIVE,
+    "can_move": _LIVE,
     "screen": _KNOWN,
     "attach": _KNOWN,
     "detach": _EVERYONE,  # a channel of its own
@@ -138,6 +139,7 @@ RULES: dict[str, Rule] = {
     "host": _EVERYONE,
     "set_relays": _HOST_WIDE,
     "get_relays": _HOST_WIDE,
+    "can_take": _HOST_WIDE,  # it tells of any file which version is here
     "metrics": _HOST_WIDE,  # it counts the sessions of every user
     "prune": _HOST_WIDE,
     "reap": _HOST_WIDE,

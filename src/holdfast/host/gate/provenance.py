@@ -23,6 +23,7 @@ from typing import Protocol
 
 import msgpack
 
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, passed
 from holdfast.adapters.shell import program_search
 from holdfast.core.access.authority import Authority
 from holdfast.core.gate.authority_meet import check_contributors
@@ -434,8 +435,11 @@ class SessionProvenance:
         parts = []
         for word in named:
             where = program_search.file_of(word, self._shell_pid, cwd)
-            written = self.files.find(*where) if where else None
-            if written is not None:
+            found = [self.files.find(*where)] if where else []
+            with contextlib.suppress(OSError, ValueError):
+                way = passed(self._shell_pid, AT_FDCWD, os.fsencode(word))
+                found += [self.files.find_name(each.device, each.inode) for each in way]
+            for written in filter(None, found):
                 origin = written.origin
                 what = f"file:{written.path or word}"
                 parts += [PartIn(actor, Part.FILE, what, origin.command) for actor in origin.actors]
