@@ -117,8 +117,8 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
 
 
 def _end_strays(daemon: Daemon, sessions: list[SessionId], again: list[float]) -> None:
-    """Now, and again later: the launcher of a daemon that died finishes what it had begun. A session
-    that was restored meanwhile lives.
+    """Now, and again later: the launcher of a daemon that died finishes what it had begun. What was
+    restored meanwhile lives.
 
     The init of a plain session is left to find that its program has ended: it then ends the rest
     of its tree, also what has cleared its environment."""
