@@ -263,6 +263,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_attach",
                 "test_what_is_typed_runs_in_the_session_and_detaching_leaves_it",
+                "test_what_scrolled_off_is_not_written_to_the_terminal_again_unless_asked_for",
             ),
             *_in(
                 "process/test_continuity",
