@@ -30,7 +30,8 @@ import fcntl, hashlib, os, random, sys
 heap = random.Random(1).randbytes(100 << 20)
 file = open({path!r}, "w+b"); file.write(b"0123456789"); file.flush(); file.seek(4)
 fcntl.flock(file, fcntl.LOCK_EX)
-gone = open({path!r} + ".gone", "w+b"); gone.write(b"deleted"); gone.flush(); os.unlink({path!r} + ".gone")
+gone = open({path!r} + ".gone", "w+b"); gone.write(b"deleted"); gone.flush()
+os.unlink(gone.name)
 for line in sys.stdin:
     gone.seek(0)
     print(hashlib.sha256(heap).hexdigest()[:16], file.tell(), gone.read().decode(), flush=True)
@@ -50,7 +51,8 @@ for number, line in enumerate(sys.stdin):
     print(client.recv(10).decode(), peer.recv(11).decode() if number == 0 else "", flush=True)
     if number == 0:
         print(right.recv(20).decode(), flush=True)
-    again = socket.create_connection(server.getsockname()); again.close(); server.accept()[0].close()
+    socket.create_connection(server.getsockname()).close()
+    server.accept()[0].close()
 """
 
 SQLITE = """
@@ -183,7 +185,8 @@ def test_a_build_in_the_middle(hold: Hold, tmp_path: Path) -> None:
 def test_many_threads_and_a_stopped_job(hold: Hold) -> None:
     started(hold, "jobs")
     said(hold, "jobs", "(trap 'echo caught' USR1; while :; do sleep 0.1; done) & echo $!")
-    program = "import threading,time;[threading.Thread(target=time.sleep,args=(999,)).start() for _ in range(50)]"
+    thread = "threading.Thread(target=time.sleep, args=(999,))"
+    program = f"import threading, time; [{thread}.start() for _ in range(50)]"
     said(hold, "jobs", f"{sys.executable} -c '{program}' & sleep 0.5")
     count = "ls /proc/$!/task | wc -l"
     assert said(hold, "jobs", count) == "51"

@@ -25,7 +25,6 @@ class Requirement(NamedTuple):
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
-REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -263,6 +262,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_attach",
                 "test_what_is_typed_runs_in_the_session_and_detaching_leaves_it",
+                "test_what_scrolled_off_is_not_written_to_the_terminal_again_unless_asked_for",
             ),
             *_in(
                 "process/test_continuity",
@@ -1107,6 +1107,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_journal_tells_trigger_and_originators_of_every_command_and_change",
             ),
             *_in(
+                "privileged/test_exec_gate",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
+            ),
+            *_in(
                 "privileged/test_command_leaves",
                 "test_each_background_job_belongs_to_its_own_command_also_of_one_actor",
                 "test_a_process_that_left_its_parents_behind_still_belongs_to_its_command",
@@ -1157,6 +1161,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate",
+                "test_a_connection_is_judged_by_where_it_goes",
+                "test_what_removes_or_renames_is_judged_as_that_where_a_rule_asks",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
                 "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
                 "test_a_held_program_is_held_and_judged_after_a_kill",
                 "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
@@ -1565,6 +1572,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_periodic_checkpoints",
+                "test_it_is_checkpointed_in_its_interval_while_something_happens",
+                "test_falling_idle_is_a_reason_for_one",
+                "test_a_host_that_is_stopped_for_a_shutdown_brings_its_sessions_back",
+            ),
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_a_heap_an_offset_a_lock_and_a_deleted_file",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
                 "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
@@ -1629,12 +1646,19 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
-        tests=_in(
-            "privileged/test_preflight",
-            "test_connections_are_told_apart_by_where_the_other_end_is",
+        tests=(
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_connections_inside_the_session_stay",
+                "test_a_connection_to_a_peer_outside_is_reset_and_named",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_connections_are_told_apart_by_where_the_other_end_is",
+            ),
         ),
         open=MOVE,
-        files=("core/continuity/movability.py",),
+        files=("core/continuity/movability.py", "adapters/proc/foreign_connections.py"),
     ),
     Requirement(
         "M4",
@@ -1884,6 +1908,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_evicting",
+                "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
+                "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
+                "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
+                "test_who_may_not_see_it_does_not_wake_it",
+                "test_beyond_the_bound_the_one_used_longest_ago_sleeps",
+            ),
+            *_in(
                 "process/test_reaping",
                 "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
                 "test_what_is_in_use_is_not_idle",
@@ -1926,7 +1958,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
             ),
         ),
-        open=REAPING,
         files=(
             "core/continuity/idle.py",
             "host/continuity/reaper.py",

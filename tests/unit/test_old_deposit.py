@@ -64,6 +64,8 @@ ADDED_TO_SHELL: dict[str, object] = {
     "remembered": {},
     "references": {},
     "directories": {},
+    "attributes": {},
+    "builtins": [],
 }
 ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}

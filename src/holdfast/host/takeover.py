@@ -113,15 +113,19 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
         cause = buried.info.ending.cause if buried.info.ending is not None else None
         daemon.counts.signatures.lost(cause.kind if cause is not None else "")
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
-    levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
-    _end_strays(strays, list(_STRAYS_AGAIN_S))
+    living |= uncarried | daemon.continuity.restoring
+    levels.clear_leftovers(daemon.instance, daemon.home, living)
+    _end_strays(daemon, strays, list(_STRAYS_AGAIN_S))
 
 
-def _end_strays(sessions: list[SessionId], again: list[float]) -> None:
-    """Now, and again later: the launcher of a daemon that died finishes what it had begun.
+def _end_strays(daemon: Daemon, sessions: list[SessionId], again: list[float]) -> None:
+    """Now, and again later: the launcher of a daemon that died finishes what it had begun. What was
+    restored meanwhile lives.
 
     The init of a plain session is left to find that its program has ended: it then ends the rest
     of its tree, also what has cleared its environment."""
+    living = daemon.continuity.restoring | daemon.registry.live.keys()
+    sessions = [session for session in sessions if session not in living]
     if not sessions:
         return
     marks = {f"HOLDFAST_SESSION={session}".encode() for session in sessions}
@@ -136,7 +140,7 @@ def _end_strays(sessions: list[SessionId], again: list[float]) -> None:
         log.warning("ended %d processes of sessions that nobody holds", found)
     if again:
         delay = again.pop(0)
-        asyncio.get_running_loop().call_later(delay, _end_strays, sessions, again)
+        asyncio.get_running_loop().call_later(delay, _end_strays, daemon, sessions, again)
 
 
 def _is_marked(pid: str, marks: set[bytes]) -> bool:

@@ -5,6 +5,7 @@ checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep 
 restore.py             a checkpoint -> the same session, alive, in the next epoch
 restore_facts.py       what a checkpoint has besides CRIU's images
 requests.py            requests for these
+preflight.py           whether a session could be moved now
 image_store.py         checkpoints kept in a place: saved, listed, loaded, deleted
 image_writer.py        a directory of images, stored in chunks
 image_reader.py        the same directory, checked and given out

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.adapters.proc.work import work_of
 from holdfast.core.continuity.idle import CPU_NOISE_S
 from holdfast.host.clock import now
+from holdfast.host.continuity.eviction import Listed
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.errors import HoldfastError
@@ -40,12 +41,6 @@ class MakesCheckpoints(Protocol):
     async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]: ...
 
     async def delete(self, checkpoint: Checkpoint) -> None: ...
-
-
-class Listed(Protocol):
-    """The sessions that are not live and listed."""
-
-    def updated(self, stored: Stored) -> None: ...
 
 
 class _Last(Record):

@@ -29,7 +29,7 @@ class SessionContinuity:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._restoring: set[SessionId] = set()
+        self.restoring: set[SessionId] = set()  # their processes are not strays
 
     def clear_unfinished(self) -> None:
         """What an earlier daemon was putting together when it died."""
@@ -69,12 +69,12 @@ class SessionContinuity:
 
     @contextlib.contextmanager
     def _alone(self, session: SessionId) -> Iterator[None]:
-        if session in self._restoring:
+        if session in self.restoring:
             raise RestoreFailed("it is being restored already", hint="`hold ls` shows it")
         if session in self._daemon.registry.live:
             raise RestoreFailed("it runs")
-        self._restoring.add(session)
+        self.restoring.add(session)
         try:
             yield
         finally:
-            self._restoring.discard(session)
+            self.restoring.discard(session)

@@ -176,6 +176,7 @@ class LiveSession:
         daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
         master, report_fifo = self.fds.master, self.fds.bell
         name, directory = daemon.actors.name, daemon.store.directory(spec.id)
+        bell = bell_path(daemon.home, spec.process_tag)
         # Each once: a session has enough of these to cost kilobytes.
         handle, save, spawn = self.handle, self.save_parcel, self.spawn
         activity, shell_state = self.state, self._shell_state
@@ -250,7 +251,7 @@ class LiveSession:
             judge=daemon.gate_judge.judge,
             spawn=spawn,
             approvals=HeldCalls(self._ask_approval, spawn),
-            own_files=(state_path(bell_path(daemon.home, spec.process_tag)),),
+            own_files=(bell, state_path(bell)),
         )
         self.commands = ShellCommands(
             spec,

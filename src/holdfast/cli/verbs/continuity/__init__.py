@@ -1,1 +1,1 @@
-"""Checkpoints of sessions, and restoring from them."""
+"""Continuity: whether and how a session goes on elsewhere."""
