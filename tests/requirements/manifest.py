@@ -2201,6 +2201,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
         tests=(
             *_in(
+                "unit/test_certificate",
+                "test_it_says_what_became_of_the_session",
+                "test_it_is_valid_by_itself_and_with_the_records",
+                "test_no_field_can_be_changed",
+                "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "process/test_certificate_cli",
+                "test_a_certificate_is_made_by_a_host_and_checked_without_one",
+            ),
+            *_in(
                 "process/test_verify_cli",
                 "test_a_live_and_an_ended_session_are_intact_and_exit_with_0",
                 "test_any_byte_changed_is_found_at_its_entry",

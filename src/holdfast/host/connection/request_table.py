@@ -112,6 +112,7 @@ def handlers(
         "journal": journal.journal,
         "verify": journal.verify,
         "prove": journal.prove,
+        "certificate": journal.certificate,
         "blame": journal.blame,
         "why": provenance.why,
         "adopt": provenance.adopt,
