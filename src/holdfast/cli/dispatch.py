@@ -45,6 +45,7 @@ GROUPS = {
         "sshd",
         "mcp",
         "doctor",
+        "contract",
         "prune",
         "reap",
         "metrics",
