@@ -11,7 +11,7 @@ from holdfast.core.turn.events import TurnEvent
 from holdfast.model.action import DeclaredAction
 from holdfast.model.errors import HoldfastError
 from holdfast.model.gate import ProposedEffect, Verdict
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
@@ -152,6 +152,23 @@ class Thawed(SessionEvent):
     runs: bool = True
 
 
+class CheckpointAsked(SessionEvent):
+    """Everything stands still for a moment and is written away; `ends`: and does not run on."""
+
+    ends: bool
+    passed: Passed | None = None
+
+
+class CheckpointStored(SessionEvent):
+    """All of it is safely stored; the tree is ended next, and the session is asleep in it."""
+
+    checkpoint: str  # id
+
+
+class CheckpointOver(SessionEvent):
+    """CRIU has let go of the tree, which runs on: it was checkpointed, or could not be."""
+
+
 class LeaseLost(SessionEvent):
     """This host may not act for the session any more: the lease ran out, or is another's."""
 
@@ -166,6 +183,13 @@ class LeaseHeld(SessionEvent):
 
 class AuthorityChanged(SessionEvent):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
+
+
+class WrittenFromInside(SessionEvent):
+    """A program in another session is about to write here, or started this one: whoever wrote there
+    has a part in it."""
+
+    actors: tuple[ActorId, ...]
 
 
 class RenameAsked(SessionEvent):

@@ -24,7 +24,7 @@ from holdfast.core.access.envelope_book import Live
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Right
 from holdfast.model.errors import NotPermitted
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.inside import Inside
 
 _OUTSIDE = "run it in a terminal that is not in a session of this host"
@@ -49,6 +49,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
     "acknowledge": (Right.END,),  # also of those that it does not name
+    "checkpoint": (Right.CHECKPOINT,),  # to end it with that: the session machine
+    "checkpoints": _SEES,
     "input": _WRITES,
     "submit": _WRITES,
     "keys": _WRITES,
@@ -86,6 +88,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "policy_set": _GRANTS,
     "policy_off": _GRANTS,
     # Everywhere.
+    "restore": (Right.CHECKPOINT,),
     "approve": (Right.APPROVE,),
     "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
@@ -119,12 +122,26 @@ NEEDS: dict[str, tuple[Right, ...]] = {
 
 SENSITIVE = frozenset(
     (
-        "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
+        "end", "checkpoint", "restore", "seize", "revoke_turn", "set_turn_policy", "resume",
+        "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
         "revive", "reap",
     )
 )  # fmt: skip
+
+
+# Requests that write in a session.
+WRITES = frozenset(("input", "submit", "keys", "exec", "action", "signal"))
+
+
+def hands_on(inside: Inside, session: SessionId) -> tuple[ActorId, ...]:
+    """Who has a part in what a program inside one session writes in another, or in one that it
+    starts. Whoever wrote in the first may have made it do so, and so counts as a writer of the
+    second: else what is sensitive would be asked for from there."""
+    if session == inside.session:
+        return ()
+    return tuple(dict.fromkeys((*inside.actors, *inside.writers)))
 
 
 def rights_needed(tag: str, *, writes: bool = False, halts: bool = False) -> tuple[Right, ...]:

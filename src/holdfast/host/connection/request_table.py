@@ -7,7 +7,7 @@ the handler runs. Handlers are in the room of their subject (session, access, re
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from holdfast.core.access import host_rules, inside_rules
 from holdfast.core.access.authority import Authority
@@ -16,8 +16,10 @@ from holdfast.core.access.host_rules import RULES, About, Rule
 from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.continuity.preflight import PreflightRequests
+from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -66,6 +68,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    checkpoints: CheckpointRequests,
     preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -85,6 +88,9 @@ def handlers(
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
+        "checkpoint": checkpoints.checkpoint,
+        "checkpoints": checkpoints.checkpoints,
+        "restore": checkpoints.restore,
         "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,
@@ -175,6 +181,8 @@ class RequestTable:
         found = self._session(rule.scope, actor, request) if rule.scope is not About.HOST else None
         if operator.inside is not None:
             self._check_inside(operator, operator.inside, request, found)
+            if request.tag in inside_rules.WRITES:
+                note_writers(operator.inside, cast(WrittenElsewhere, found))
         if rule.scope is About.HOST:
             return handler(operator, request)
         return handler(operator, request, found)

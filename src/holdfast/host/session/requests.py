@@ -13,6 +13,7 @@ from holdfast.core import events as ev
 from holdfast.core.attachments import Seat
 from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
+from holdfast.host.connection.from_inside import note_writers
 from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.output_channels import (
@@ -100,6 +101,7 @@ class SessionRequests:
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
+        note_writers(operator.inside, live)
         return m.Shown(run.id, live.info())
 
     def list(

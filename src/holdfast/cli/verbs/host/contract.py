@@ -16,9 +16,9 @@ _WIDTH = 100
 def parser() -> Parser:
     parser = verb_parser(
         "contract",
-        "Show every promise of the contract by its id, and what it is worth on this host: held, not "
-        "available at this level, or handed to the application. `hold doctor` says how to reach a "
-        "higher level.",
+        "Show every promise of the contract by its id, and what it is worth on this host: held, "
+        "not available at this level, or handed to the application. `hold doctor` says how to "
+        "reach a higher level.",
         "  hold contract\n"
         "  hold contract --json | jq -r '.promises[] | select(.state != \"held\") | .id'",
     )
