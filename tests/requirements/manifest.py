@@ -1619,6 +1619,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_hold_can_move_answers_for_a_session_of_the_host",
             ),
             *_in(
+                "privileged/test_preflight_agrees",
+                "test_what_is_called_movable_is_checkpointed",
+                "test_what_is_said_to_block_is_refused_and_runs_on",
+                "test_asking_takes_no_more_than_half_of_what_it_predicts",
+            ),
+            *_in(
                 "privileged/test_checkpoint_disk",
                 "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
                 "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
@@ -2263,6 +2269,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "N8",
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
         tests=(
+            *_in(
+                "unit/test_certificate",
+                "test_it_says_what_became_of_the_session",
+                "test_it_is_valid_by_itself_and_with_the_records",
+                "test_no_field_can_be_changed",
+                "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "process/test_certificate_cli",
+                "test_a_certificate_is_made_by_a_host_and_checked_without_one",
+            ),
             *_in(
                 "process/test_verify_cli",
                 "test_a_live_and_an_ended_session_are_intact_and_exit_with_0",

@@ -129,6 +129,7 @@ def handlers(
         "journal": journal.journal,
         "verify": journal.verify,
         "prove": journal.prove,
+        "certificate": journal.certificate,
         "blame": journal.blame,
         "why": provenance.why,
         "adopt": provenance.adopt,
