@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import ActorId, SessionId
@@ -55,8 +56,27 @@ class SessionContinuity:
         """Newest first."""
         return await self._daemon.images.list(session)
 
+    async def delete(self, found: Checkpoint, actor: ActorId) -> int:
+        """What all checkpoints still use. Whether the actor may is the caller's matter."""
+        images = self._daemon.images
+        await images.delete(found.id)
+        who = self._daemon.actors.name(actor)
+        log.info("checkpoint %s of %s was deleted by %s", found.id, found.session_name, who)
+        return await images.used_bytes()
+
+    async def delete_all(self, session: SessionId) -> None:
+        """Of a session that comes back no more, and of which nothing else is kept."""
+        try:
+            if self.latest_id(session):
+                for each in await self._daemon.images.list(session):
+                    await self._daemon.images.delete(each.id)
+        except (HoldfastError, OSError) as error:
+            log.error("checkpoints of %s are not deleted: %s", session, error)
+
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
+        if not has_saved(self._daemon.home.state):
+            return ""
         try:
             found = self._daemon.images.last_saved(session)
         except (HoldfastError, OSError) as error:
