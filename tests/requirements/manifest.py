@@ -25,7 +25,6 @@ class Requirement(NamedTuple):
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
-REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -1577,6 +1576,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_periodic_checkpoints",
+                "test_it_is_checkpointed_in_its_interval_while_something_happens",
+                "test_falling_idle_is_a_reason_for_one",
+                "test_a_host_that_is_stopped_for_a_shutdown_brings_its_sessions_back",
+            ),
+            *_in(
                 "privileged/test_checkpoint_programs",
                 "test_a_heap_an_offset_a_lock_and_a_deleted_file",
             ),
@@ -1918,6 +1923,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_evicting",
+                "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
+                "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
+                "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
+                "test_who_may_not_see_it_does_not_wake_it",
+                "test_beyond_the_bound_the_one_used_longest_ago_sleeps",
+            ),
+            *_in(
                 "process/test_reaping",
                 "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
                 "test_what_is_in_use_is_not_idle",
@@ -1960,7 +1973,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
             ),
         ),
-        open=REAPING,
         files=(
             "core/continuity/idle.py",
             "host/continuity/reaper.py",

@@ -64,7 +64,9 @@ class CheckpointActions(Protocol):
 
     async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]: ...
 
-    async def delete(self, found: Checkpoint, actor: ActorId) -> int: ...
+    async def delete(self, checkpoint: Checkpoint, actor: str) -> None: ...
+
+    async def used_bytes(self) -> int: ...
 
 
 class CheckpointRequests:
@@ -117,7 +119,8 @@ class CheckpointRequests:
                 f"{checkpoint.session_name} is asleep in {checkpoint.id}, and would be lost",
                 hint=f"`hold restore {checkpoint.session_name}` first, or give it up with --cold",
             )
-        used = await self._continuity.delete(checkpoint, actor.id)
+        await self._continuity.delete(checkpoint, actor.id)
+        used = await self._continuity.used_bytes()
         return CheckpointDeleted(request.id, self._info(checkpoint), used)
 
     async def restore(self, operator: OperatorConnection, request: Restore) -> m.Answer:
