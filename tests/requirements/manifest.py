@@ -2043,11 +2043,25 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
-        open=MOVE,
+        tests=_in(
+            "simulation/test_moves",
+            "test_no_order_of_a_move_makes_two_lives_or_none",
+            "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+            "test_a_move_without_any_one_rule_has_a_counterexample",
+        ),
+        files=("core/continuity/migration.py", "core/continuity/move_table.py"),
+        open="the machine decides, and is checked; hosts do not move sessions by it yet",
     ),
     Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
     Requirement(
-        "N3", "Where a session is between two hosts can be seen at every moment.", open=MOVE
+        "N3",
+        "Where a session is between two hosts can be seen at every moment.",
+        tests=_in(
+            "unit/test_migration",
+            "test_each_state_of_a_move_says_where_the_session_is",
+        ),
+        files=("core/continuity/move_table.py",),
+        open="the states are named; no host shows them yet",
     ),
     Requirement(
         "N4",
