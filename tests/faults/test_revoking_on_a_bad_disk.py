@@ -163,7 +163,7 @@ def test_a_failing_disk_keeps_nobodys_rights_alive(tmp_path: Path) -> None:
             answer = json.loads(ok(host, *words, "--json").stdout)
             assert "Input/output error" in answer["unrecorded"], answer
         refused(host, "actor_revoked", "--as", "agent", "screen", "work")
-        refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+        refused(host, "access_revoked", "--as", "emptied", "screen", "work")
         for verb in ("halt", "resume", "seize"):
             ok(host, verb, "work")
         failing.unlink()
@@ -171,7 +171,7 @@ def test_a_failing_disk_keeps_nobodys_rights_alive(tmp_path: Path) -> None:
         until("doctor has no complaint", lambda: "rights" not in found(host) or None)
         host.wait_new_daemon(host.kill_daemon())
         refused(host, "actor_revoked", "--as", "agent", "screen", "work")
-        refused(host, "no_such_session", "--as", "emptied", "screen", "work")
+        refused(host, "access_revoked", "--as", "emptied", "screen", "work")
     finally:
         host.down()
 

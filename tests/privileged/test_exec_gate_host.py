@@ -88,6 +88,29 @@ def test_a_policy_set_in_a_sessions_life_judges_what_its_programs_execute(host: 
     assert "UTC" in ok(host, "exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
 
 
+_ANSWERS_ITSELF = """
+import socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+    sock.settimeout(10)
+    sock.connect(sys.argv[1])
+    print("closed" if sock.recv(65536) == b"" else "asked")
+"""
+
+
+@pytest.mark.requirement("A8", "A11")
+def test_a_program_of_root_inside_does_not_answer_for_the_daemon(host: FaultHost) -> None:
+    """It can reach the answerer's socket; whoever connects last is asked."""
+    ok(host, "run", "-d", "--name", "s", "--", "bash", "--norc")
+    set_policy(host, "s")
+    ok(host, "exec", "s", "--", "/bin/true")  # by now there is an answerer
+    script = host.work / "answers.py"
+    script.write_text(_ANSWERS_ITSELF)
+    said = ok(host, "exec", "s", "--", f"python3 {script} {host.home}/run/gate.sock")
+    assert said.split() == ["closed"]
+    refused = host.hold("exec", "s", "--", "python3 -c \"import os; os.system('date -u')\"")
+    assert "UTC" not in refused.stdout
+
+
 @pytest.mark.requirement("A8")
 def test_sessions_without_an_exec_gate_are_named(host: FaultHost) -> None:
     ok(host, "run", "-d", "--name", "plain", "--level", "plain", "--", "bash", "--norc")

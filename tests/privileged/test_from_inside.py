@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 from holdfast.adapters.halt import cgroup
 from process.acting import add_actor, key_file
 from process.commanding import HOLD, Hold
+from process.own_relay import until
 
 _SETSID = "import os, sys\nif os.fork(): os.waitpid(-1, 0); sys.exit()\nos.setsid()\n"
 # Forks twice and leads a kernel session of its own; its first child has ended before it connects.
@@ -65,6 +67,10 @@ def by(hold: Hold, actor: str, name: str, line: str) -> subprocess.CompletedProc
 def role(hold: Hold, actor: str) -> list[str]:
     """Of each of its envelopes; "" when it is none, or not a whole one."""
     return [each["role"] for each in hold.json("actor", "show", actor)["envelopes"]]
+
+
+def written(path: Path) -> str:
+    return until(f"{path.name} is written", lambda: path.exists() and path.read_text()) or ""
 
 
 SENSITIVE = (
@@ -118,6 +124,86 @@ def _init_of(hold: Hold, name: str) -> int:
     return int(Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+_STARTS = 8  # before this held, five of six connections came early enough
+# Says who the connection that it was given acts as.
+_WHO_AM_I = """
+import socket, sys
+from holdfast.sdk.connection import new_operator
+from holdfast.wire.frames import Decoder, encode
+from holdfast.wire.messages.access import ShowActor
+from holdfast.wire.messages.session import PROTOCOL_VERSION, Hello
+
+host, decoder, heard = socket.socket(fileno=7), Decoder(1 << 20), []
+host.sendall(encode(Hello((PROTOCOL_VERSION,), new_operator())) + encode(ShowActor(1, "")))
+while len(heard) < 2:
+    heard += decoder.feed(host.recv(65536))
+open(sys.argv[1], "w").write(heard[1].actor.name)
+"""
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside(
+    hold: Hold, level: str, tmp_path: Path
+) -> None:
+    program, source = tmp_path / "connect", Path(__file__).with_name("connect_at_once.c")
+    subprocess.run(["cc", "-O1", "-static", str(source), "-o", str(program)], check=True)
+    script, names = tmp_path / "who.py", []
+    script.write_text(_WHO_AM_I)
+    for number in range(_STARTS):
+        said, name = tmp_path / f"said-{number}", f"quick-{level}-{number}"
+        words = [program, f"{hold.home}/run/hold.sock", sys.executable, script, said]
+        hold.ok(
+            *("--as", "otto", "run", "-d", "--name", name, "--level", level),
+            *("--", *map(str, words)),
+        )
+        names.append(written(said))
+    assert names == ["otto"] * _STARTS
+
+
+_ASKS_WHEN_TOLD = """
+import os, time
+from holdfast.sdk.client import Host
+from holdfast.wire.messages.access import ShowActor
+
+open("runs", "w").close()
+while os.path.exists("wait"):
+    time.sleep(0.05)
+try:
+    with Host(client="test") as host:
+        said = host.connection.ask(ShowActor(host.connection.next_id(), "")).actor.name
+except Exception as error:
+    said = str(error)
+print(said, flush=True)
+"""
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("level", ["contained", "plain"])
+def test_a_session_that_is_not_served_now_is_not_outside(
+    hold: Hold, level: str, tmp_path: Path
+) -> None:
+    name = lab(hold, f"unserved-{level}", level)
+    script, said = tmp_path / "asks.py", tmp_path / "said"
+    script.write_text(_ASKS_WHEN_TOLD)
+    shown = hold.json("show", name)
+    # A program that runs, and has its file open: the keeper that is stopped would hold up both.
+    line = f"cd {tmp_path}; touch wait; {sys.executable} {script} >{said} &"
+    assert by(hold, "otto", name, line).returncode == 0
+    until("it runs", (tmp_path / "runs").exists)
+    os.kill(shown["keeper_pid"], signal.SIGSTOP)
+    try:
+        hold.ok("daemon", "restart")
+        assert name not in [each["name"] for each in hold.json("ls")]
+        (tmp_path / "wait").unlink()
+        written(said)
+    finally:
+        os.kill(shown["keeper_pid"], signal.SIGCONT)
+    assert "the session that this runs in is not served" in said.read_text()
+    until("it is served again", lambda: name in [each["name"] for each in hold.json("ls")])
+    assert hold.json("show", name)["pid"] == shown["pid"]
+
+
 @pytest.mark.requirement("A11")
 def test_a_nested_hold_acts_as_the_actor_that_typed_it(hold: Hold) -> None:
     here, there = lab(hold, "here"), lab(hold, "there")
@@ -161,7 +247,7 @@ def test_an_agent_gets_no_more_by_a_session_that_it_starts(hold: Hold, inner: st
     by(hold, "otto", here, f"hold run -d --name inner-{inner} --level {inner} -- sh -c '{tries}'")
     hold.ok("wait", f"inner-{inner}", "--for", "text:(?m)^tried", "--timeout", "20")
     screen = hold.ok("screen", f"inner-{inner}", "--scrollback")
-    assert "(no_such_session)" in screen and "(not_permitted)" in screen, screen
+    assert "(access_revoked)" in screen and "(not_permitted)" in screen, screen
     assert f"\n{kept} " not in screen and f"\n{here} " in screen, screen
     assert "admin" not in role(hold, "otto")
 

@@ -408,6 +408,7 @@ HOOKS = [
             opened("{work}/go"),
         ),
         triggered=(entered("df"),),
+        ambient=True,  # while two answers come to each question, no line is known
     ),
 ]
 

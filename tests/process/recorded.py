@@ -9,10 +9,17 @@ import os
 import select
 import shutil
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from process.commanding import Hold, keepers
+from holdfast.host.near_end import NearEnd
+from holdfast.host.session_store import SessionStore
+from holdfast.model.ids import SessionId
+from process.commanding import PATIENCE_S, Hold, keepers
+
+ALREADY_UP = 75
 
 
 def add_actor(hold: Hold, name: str, *rights: str) -> str:
@@ -76,6 +83,27 @@ def damage(hold: Hold, session: str, kind: str) -> None:
         hold.ok("resize", session, size)
     hold.ok("daemon", "restart")
     (directory / "journal.head").write_bytes(head)
+
+
+def reboots(hold: Hold) -> None:
+    """The machine loses power and comes back: every process is gone, and so is what a tmpfs had;
+    what is on disk was written in another boot. Its host is up again."""
+    host_dies(hold)
+    for spec in (Path(hold.home) / "sessions").glob("*/spec.json"):
+        stored = json.loads(spec.read_text())
+        spec.write_text(json.dumps({**stored, "boot_id": "the-boot-before"}))
+    shutil.rmtree(Path(hold.home) / "run")
+    assert hold("up", "-d").returncode in (0, ALREADY_UP)  # a client may have started it
+
+
+def near_end(hold: Hold, session: str, is_so: Callable[[NearEnd], bool]) -> NearEnd:
+    """What is on disk for the death of the host, once it is so."""
+    store, id = SessionStore(hold.home), SessionId(session)
+    deadline = time.monotonic() + PATIENCE_S
+    while (near := store.near_end(id)) is None or not is_so(near):
+        assert time.monotonic() < deadline, near
+        time.sleep(0.05)
+    return near
 
 
 def host_dies(hold: Hold) -> None:

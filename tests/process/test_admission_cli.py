@@ -21,6 +21,7 @@ from holdfast.model.errors import (
     GrantInvalid,
     GrantRevoked,
     HoldfastError,
+    HostLost,
 )
 from holdfast.model.ids import ActorId
 from holdfast.sdk import identity
@@ -337,7 +338,7 @@ def test_a_grant_may_be_in_a_file_and_needs_no_host_to_be_handed_on(host_home: H
     showing(host_home, "filed-agent", made).ok("screen", session)
 
 
-def test_a_claim_with_a_bad_grant_is_refused_and_the_connection_goes_on(host_home: Hold) -> None:
+def test_a_claim_with_a_bad_grant_is_refused_and_ends_its_connection(host_home: Hold) -> None:
     host_home.ok("actor", "add", "claimer")
     own = encode_chain(chain_of_text(from_host(host_home, "claimer")))
     me = identity_of(host_home, "claimer")
@@ -358,6 +359,8 @@ def test_a_claim_with_a_bad_grant_is_refused_and_the_connection_goes_on(host_hom
             )
             with pytest.raises(error):
                 host.ask(claim, access_messages.ActorShown)
+            with pytest.raises(HostLost):
+                host.connection.ask(access_messages.ShowActor(host.connection.next_id()), 10)
 
 
 def test_a_grant_without_the_actor_it_is_for_is_not_quietly_left_out(host_home: Hold) -> None:

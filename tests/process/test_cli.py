@@ -558,3 +558,27 @@ def test_a_daemon_that_loops_is_replaced_too(fresh_home: Hold, tmp_path: Path) -
     restarted = json.loads(done.stdout)
     assert restarted["old_pid"] == looping != restarted["new_pid"]
     assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
+
+
+def test_a_daemon_that_greets_and_then_hangs_is_replaced_too(
+    fresh_home: Hold, tmp_path: Path
+) -> None:
+    hangs = tmp_path / "hangs"
+    tmp_path.joinpath("sitecustomize.py").write_text(
+        "import os, sys, time\n"
+        "def hang(*_):\n"
+        f"    while os.path.exists({str(hangs)!r}):\n"
+        "        time.sleep(0.1)\n"
+        'if sys.orig_argv[-1] == "holdfast.host":\n'
+        "    from holdfast.host.connection.host_requests import HostRequests\n"
+        "    HostRequests.restart_daemon = hang\n"
+    )
+    hangs.touch()
+    fresh_home.env["PYTHONPATH"] = str(tmp_path)
+    fresh_home.ok("up", "-d")
+    hung = fresh_home.json("daemon", "status")["daemon_pid"]
+    done = fresh_home("daemon", "restart", "--json")
+    hangs.unlink()
+    assert "the daemon does not answer" in done.stderr
+    restarted = json.loads(done.stdout)
+    assert restarted["old_pid"] == hung != restarted["new_pid"]

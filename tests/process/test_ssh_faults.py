@@ -205,7 +205,7 @@ def test_keys_typed_before_the_client_is_ready_arrive_as_they_are(
     async def scene() -> bytes:
         async with client(gateway, "early", key) as early:
             window = await early.create_process(term_type="xterm", encoding=None)
-            window.stdin.write(b"ab\rcd\n\x1c\x1c\x04")  # a doubled prefix key is the key itself
+            window.stdin.write(b"ab\rcd\n\x1c\\\x04")  # prefix and backslash: the key
             return await read_until(window.stdout, b"61 62 0d 63 64 0a 1c 04")
 
     assert b"ab" not in bounded(scene())

@@ -1164,6 +1164,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate_host",
+                "test_a_program_of_root_inside_does_not_answer_for_the_daemon",
                 "test_a_script_does_not_get_by_two_people_and_explain_has_its_arguments",
                 "test_a_line_that_was_approved_is_not_held_again_for_its_programs",
                 "test_a_held_program_is_listed_and_runs_when_somebody_else_approves",
@@ -1301,6 +1302,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
             *_in(
+                "process/test_near_end",
+                "test_a_revived_session_begins_where_the_lost_one_was_and_runs_nothing_again",
+                "test_only_who_may_end_it_revives_a_session_and_only_a_lost_one",
+            ),
+            *_in(
                 "e2e/test_mcp",
                 "test_it_is_told_of_sessions_that_were_lost",
             ),
@@ -1418,7 +1424,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
             ),
             *_in(
+                "privileged/test_exec_gate_host",
+                "test_a_program_of_root_inside_does_not_answer_for_the_daemon",
+            ),
+            *_in(
                 "privileged/test_from_inside",
+                "test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside",
+                "test_a_session_that_is_not_served_now_is_not_outside",
                 "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",
@@ -1545,9 +1557,47 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
+            *_in(
+                "process/test_near_end",
+                "test_after_a_reboot_a_session_shows_how_it_last_was",
+                "test_a_revived_session_begins_where_the_lost_one_was_and_runs_nothing_again",
+                "test_a_session_without_a_shell_is_started_anew_in_its_own_directory",
+                "test_a_keepers_death_leaves_the_same_to_be_revived",
+                "test_a_damaged_or_missing_near_end_does_not_keep_the_host_from_starting",
+            ),
+            *_in(
+                "process/test_image_store",
+                "test_what_is_loaded_is_what_was_saved",
+                "test_an_altered_store_gives_out_nothing",
+                "test_every_chunk_is_needed",
+                "test_a_checkpoint_of_another_host_is_refused",
+                "test_a_checkpoint_of_another_session_is_refused",
+                "test_an_older_checkpoint_is_not_taken_for_the_last",
+                "test_a_save_cut_off_at_any_step_is_no_checkpoint_or_a_whole_one",
+            ),
+            *_in(
+                "privileged/test_checkpoint_disk",
+                "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
+                "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
+            ),
+            *_in(
+                "contract/test_images_over_blobs",
+                "test_checkpoints_are_saved_shared_loaded_and_deleted",
+                "test_a_service_that_goes_away_is_said_and_costs_no_checkpoint",
+            ),
+            *_in(
+                "contract/test_blob_store",
+                "test_a_service_that_does_not_answer_is_said_in_bounded_time",
+            ),
         ),
         open=f"{MOVE}: memory, tree and descriptors on the other side",
-        files=("host/lost_sessions.py", "host/session/discontinuity.py"),
+        files=(
+            "host/lost_sessions.py",
+            "host/near_end_writer.py",
+            "host/revival.py",
+            "host/session/discontinuity.py",
+            "host/continuity/image_store.py",
+        ),
     ),
     Requirement(
         "M3",
@@ -1570,6 +1620,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "process/test_near_end",
+                "test_after_a_reboot_a_session_shows_how_it_last_was",
+                "test_what_waited_for_approval_is_named_and_was_not_done",
+                "test_run_again_enters_the_line_as_the_asker",
+                "test_a_keepers_death_leaves_the_same_to_be_revived",
+            ),
             *_in(
                 "faults/test_swarm",
                 "test_a_swarm_of_agents_loses_repeats_and_misreports_no_command",

@@ -87,7 +87,7 @@ class FakeDaemon:
         none: Any = SimpleNamespace(operator_left=lambda _: None)
         sessions: Any = self.registry
         self.operators = Operators(
-            none, sessions, self.actors, self.admission, notices, none, host.key, UserQuotas()
+            none, sessions, self.actors, self.admission, notices, none, host.key, UserQuotas(), none
         )
         self.owner = self.actors.of_user(UID)  # who may do everything in its own sessions
 

@@ -53,6 +53,7 @@ ADDED_TO_INFO: dict[str, object] = {
     "shaped_by": [],
     "held": "",
     "ungated": "",
+    "state_since": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -63,7 +64,8 @@ ADDED_TO_SHELL: dict[str, object] = {
     "directories": {},
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
-ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0}
+ADDED_TO_ENVELOPE = {"seen_until": None}
+ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0, "since": None}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
@@ -84,6 +86,8 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         looks = [look["before"] for look in old["looks"].values()]
         for point in (*old["held"].values(), *old["looked"].values(), *looks):
             point["shell"] |= ADDED_TO_SHELL
+    for envelope in old.get("envelopes", ()):
+        envelope |= ADDED_TO_ENVELOPE
     if name == "spec.json":
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING

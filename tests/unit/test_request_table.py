@@ -92,6 +92,7 @@ def test_a_tag_without_a_row_is_not_supported() -> None:
 # Which roles may ask, on a connection of the host's own unix user.
 WHO_MAY = {
     "run": {"execute", "admin"},
+    "revive": {"execute", "admin"},
     "add_actor": {"admin"},
     "revoke_actor": {"admin"},
     "set_relays": {"admin"},

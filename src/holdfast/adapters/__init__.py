@@ -17,6 +17,8 @@ sessions.
     webhook/         a policy that a service decides
     real_paths.py    where paths really are
     signing.py       the host's Ed25519 keys
+    key_file.py      secrets in files of their own
+    blobs/           places for named blobs: a directory, a bucket
     atomic_file.py   files replaced atomically
     disk_reserve.py  room on disk for the next version of a file
     compiled.py      the native programs, compiled on this machine

@@ -4,17 +4,15 @@ used. Checking signatures needs no private key: wire/ed25519.py.
 
 from __future__ import annotations
 
-import contextlib
 import os
 
-from holdfast.model.errors import StorageFailed
+from holdfast.adapters import key_file
+from holdfast.adapters.key_file import KEY_BYTES as KEY_BYTES
 from holdfast.wire.ed25519 import check as check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-KEY_BYTES = 32
 
 
 class SigningKey:
@@ -34,34 +32,8 @@ class SigningKey:
 
     @classmethod
     def load_or_create(cls, path: str) -> SigningKey:
-        """The key stored in a file that only its owner can read, created if missing. Two processes
-        that create it at once end up with the same key: the first to link wins."""
-        with contextlib.suppress(FileNotFoundError):
-            return cls._load(path)
-        private = os.urandom(KEY_BYTES)
-        beside = f"{path}.{private[:4].hex()}.new"
-        try:
-            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with open(fd, "wb") as file:
-                file.write(private)
-                file.flush()
-                os.fsync(fd)
-            with contextlib.suppress(FileExistsError):
-                os.link(beside, path)
-            os.unlink(beside)
-            return cls._load(path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
-            raise StorageFailed(f"cannot store a key: {error.strerror} ({path})") from error
-
-    @classmethod
-    def _load(cls, path: str) -> SigningKey:
-        with open(path, "rb") as file:
-            private = file.read(KEY_BYTES + 1)
-        if len(private) != KEY_BYTES:
-            raise StorageFailed(f"not a key of {KEY_BYTES} bytes: {path}")
-        return cls(private)
+        """The key stored in a file (key_file.py), created if missing."""
+        return cls(key_file.load_or_create(path))
 
     def sign(self, message: bytes) -> bytes:
         return self._key.sign(message)

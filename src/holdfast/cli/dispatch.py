@@ -25,6 +25,7 @@ GROUPS = {
         "rename",
         "end",
         "acknowledge",
+        "revive",
     ),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),

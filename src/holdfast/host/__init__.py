@@ -8,6 +8,7 @@ Its rooms, each with a list of its own files:
     access/      actors, envelopes, admission, devices, revocation
     gate/        what is judged before it commits, measured afterwards, and who is behind it
     reach/       relays, and operators that come through them
+    continuity/  what outlives a host: checkpoints
 
 And what belongs to the whole host:
 
@@ -20,6 +21,9 @@ And what belongs to the whole host:
     session_registry.py    sessions by name, id and prefix; who may see which
     session_store.py       what is on disk: keys, specs, tombstones, last output
     lost_sessions.py       lost sessions: why, what was under way, acknowledged by whom
+    near_end.py            what is known of a live session should its host die
+    near_end_writer.py     brings that to disk, now and then
+    revival.py             a session that follows a lost one
     retention.py           ended sessions, removed from disk after a while
     residency.py           what sessions cost: memory, processes, descriptors, disk
     metrics.py             numbers for Prometheus

@@ -11,6 +11,7 @@ from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
+    CHECKPOINT_QUOTA_BYTES,
     METRICS_TOKEN_MIN_CHARS,
     RETENTION_BYTES,
     RETENTION_DAYS,
@@ -48,6 +49,8 @@ class Config(Record):
     user_disk_bytes: int = USER_DISK_BYTES  # of these sessions and their ended ones
     retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: for ever
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
+    checkpoint_store: str = ""  # a directory or a URL; default: in the host's state directory
+    checkpoint_quota_bytes: int = CHECKPOINT_QUOTA_BYTES  # of all checkpoints; 0: any amount
     metrics_token: str = ""  # who has it may read /metrics of the host's own relay
 
     @property
@@ -62,6 +65,12 @@ class Config(Record):
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
         if not 0 <= self.retention_days < float("inf") or self.retention_bytes < 0:
             raise InvalidArgument("retention_days and retention_bytes must be 0 or more")
+        if self.checkpoint_quota_bytes < 0:
+            raise InvalidArgument("checkpoint_quota_bytes must be 0 or more")
+        if self.checkpoint_store and not _is_place(self.checkpoint_store):
+            raise InvalidArgument(
+                "checkpoint_store must be an absolute path or a URL such as s3://bucket/path"
+            )
         if self.metrics_token and len(self.metrics_token) < METRICS_TOKEN_MIN_CHARS:
             raise InvalidArgument(
                 f"metrics_token must have at least {METRICS_TOKEN_MIN_CHARS} characters",
@@ -75,6 +84,10 @@ class Config(Record):
             relay_address(address)
         listening(self.relay)
         return self
+
+
+def _is_place(text: str) -> bool:
+    return text.startswith("/") or "://" in text
 
 
 def check_ring(size: int) -> int:

@@ -9,13 +9,14 @@ import pwd
 import socket
 import time
 import zlib
-from functools import partial
+from functools import cached_property, partial
 
 from holdfast import __version__
 from holdfast.adapters.ghostty.screen import GhosttyScreen
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.client import Launcher
 from holdfast.adapters.proc.observation import ProcObservation
+from holdfast.adapters.proc.peer import OwnTraces
 from holdfast.adapters.real_paths import RealPaths
 from holdfast.core import events as ev
 from holdfast.core.activity import judge
@@ -30,6 +31,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.image_store import ImageStore, open_image_store
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -45,13 +47,15 @@ from holdfast.host.keeper_link import Keepers
 from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
 from holdfast.host.metrics_socket import MetricsSocket
+from holdfast.host.near_end_writer import NearEndWriter
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
 from holdfast.host.reach.requests import ReachRequests
 from holdfast.host.residency import ResidencyMeter, total
 from holdfast.host.retention import Retention
-from holdfast.host.session import closing, fencing_token
+from holdfast.host.revival import Revival
+from holdfast.host.session import closing, fencing_token, near_look
 from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
@@ -103,8 +107,9 @@ class Daemon:
             self.registry.live,
             self._make_effect_judge(),
             os.getuid(),
-            lambda session: self.store.tombstone(session) is not None,
+            self._is_over_for_good,
         )
+        self.near_ends = NearEndWriter(self.store, partial(near_look.look, name=self.actors.name))
         self.forwarding = Forwarding()
         self.gate_judge = Judge(self.gate_policy or self.policies)
         self.observation: Observation = ProcObservation(judge)
@@ -145,6 +150,11 @@ class Daemon:
             self.forwarding,
             host_key.public,
             quotas,
+            OwnTraces(
+                frozenset(each for each in (os.getpid(), supervisor.pid) if each),
+                self.keepers.directory,
+                cgroup.PREFIX + self.instance,
+            ),
         )
         self.reach = RelayPresence(
             self.registry.live,
@@ -179,6 +189,17 @@ class Daemon:
         self._stopped = asyncio.get_running_loop().create_future()
         self._level: asyncio.Task[Level]
 
+    def _is_over_for_good(self, session: SessionId) -> bool:
+        """It has ended, or another one follows it, with its policies."""
+        stored = self.store.tombstone(session)
+        return stored is not None and not stored.can_be_followed
+
+    @cached_property
+    def images(self) -> ImageStore:
+        """Opened when first used: a store that cannot be reached stops nothing else."""
+        place, quota = self.config.checkpoint_store, self.config.checkpoint_quota_bytes
+        return open_image_store(place, quota, self.home.state, self.store.host_key)
+
     def _judge(self, subject: ActorId | None) -> None:
         """The rights of this actor have changed, or of several."""
         self.reach.judge(subject)
@@ -206,6 +227,14 @@ class Daemon:
                 partial(start, self),
                 self.lost,
                 provenance.annotated,
+                Revival(
+                    self.store,
+                    self.lost,
+                    actors.authority,
+                    self.policies,
+                    actors,
+                    partial(start, self),
+                ),
             ),
             ways_in,
             TurnRequests(actors),
@@ -254,8 +283,11 @@ class Daemon:
             pruning.cancel()
             self._metrics.close()
             self._supervisor.close(loop)
+            if "images" in vars(self):
+                await self.images.close()
             await self.reach.close()
             self.operators.close()
+            self.near_ends.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
             self.answerers.close()
@@ -332,6 +364,7 @@ class Daemon:
         if live.is_closed:
             return
         log.error("the keeper of %s is gone; the session ends with it", live.spec.id)
+        self.near_ends.write_now(live)  # while it can still be seen
         live.kill()
         live.spawn(self._close_lost(live))
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.core.access.authority import Authority
 from holdfast.host import clock
+from holdfast.host.near_end import NearEnd, differences
 from holdfast.host.session.discontinuity import discontinue
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal.in_flight import in_flight
@@ -24,9 +25,11 @@ from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
 from holdfast.model.envelope import Right
 from holdfast.model.errors import EnvelopeExpired, HoldfastError, NotPermitted, StorageFailed
 from holdfast.model.ids import SessionId
-from holdfast.model.info import InFlight
+from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.limits import JOURNAL_TYPED_ENTRIES
+from holdfast.model.size import Size
 from holdfast.model.state import Ending
+from holdfast.ports.screen import ScreenPort
 
 log = logging.getLogger(__name__)
 
@@ -36,17 +39,42 @@ KEEPER_LOST = Ending(
 )
 
 
-def bury_lost(store: SessionStore, stored: Stored, name: Name) -> Stored:
-    """The tombstone of a session on disk that nobody holds: its keeper or its machine is gone."""
-    info, ending = stored.info, ending_of(stored)
+def bury_lost(
+    store: SessionStore, stored: Stored, name: Name, make_screen: Callable[[Size], ScreenPort]
+) -> Stored:
+    """The tombstone of a session on disk that nobody holds: its keeper or its machine is gone. With
+    its last output and screen, as far as they had been written down."""
+    ending, near = ending_of(stored), store.near_end(stored.info.id)
+    stored = stored.replace(info=as_last_known(store, stored.info, near))
+    info = stored.info
     assert ending.lost is not None and ending.cause is not None
     through = discontinue(store, info.id, info.epoch, ending.lost, ending.cause)
     going_on = what_was_in_flight(store, info.id, through, name)
     lost = stored.lost(ending, going_on)
     with contextlib.suppress(StorageFailed):
-        store.bury(lost, b"", "")
+        store.bury(lost, near.output if near else b"", _screen(near, make_screen))
     log.warning("session %s (%s) was lost: %s", info.id, info.name, ending.lost)
     return lost
+
+
+def as_last_known(store: SessionStore, info: SessionInfo, near: NearEnd | None) -> SessionInfo:
+    """What is said of a session that was lost, by what had been written down of it."""
+    if near is None:
+        return info
+    launch = store.launch(info.id)
+    changed = differences(launch.env, near.environment) if launch is not None else ()
+    near = near.replace(known=near.known.replace(environment=changed))
+    return near.applied_to(info)
+
+
+def _screen(near: NearEnd | None, make_screen: Callable[[Size], ScreenPort]) -> str:
+    if near is None:
+        return ""
+    try:
+        return near.screen(make_screen)
+    except Exception:  # a library's; the last screen must not keep a daemon from starting
+        log.exception("the last screen of a lost session")
+        return ""
 
 
 def ending_of(stored: Stored) -> Ending:

@@ -7,6 +7,8 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
     STATE/sessions/<id>/unacknowledged  it was lost, and nobody has acknowledged that; empty
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
+    STATE/sessions/<id>/launch          what it was started with, its environment too; sealed
+    STATE/sessions/<id>/near-end        while it lives, and once lost: how it last was; sealed
     STATE/sessions/<id>/journal-*.seg   what was done to it and by whom (adapters.segments)
     STATE/sessions/<id>/pruned.json     in place of journal, output and key, of one that was removed
     STATE/host.key                      the private key this host signs journals with
@@ -21,9 +23,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeVar
 
-from holdfast.adapters import atomic_file, signing
+import msgpack
+
+from holdfast.adapters import atomic_file, sealed_file, signing
+from holdfast.host.near_end import NearEnd
 from holdfast.journal.pruned import PrunedJournal
 from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.errors import SessionPruned, StorageFailed, why_not
@@ -31,9 +36,13 @@ from holdfast.model.ids import SessionId
 from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.record import Malformed, Record
 from holdfast.model.state import Ending, SessionState
+from holdfast.wire.messages.session import Run
+
+R = TypeVar("R", bound=Record)
 
 _PRUNED = "pruned.json"
 _UNACKNOWLEDGED = "unacknowledged"
+_LAUNCH, _NEAR_END = "launch", "near-end"
 
 
 class Stored(Record):
@@ -57,6 +66,11 @@ class Stored(Record):
     def is_unacknowledged(self) -> bool:
         """It was lost, and nobody has acknowledged that."""
         return self.is_lost and self.info.acknowledged_at is None
+
+    @property
+    def can_be_followed(self) -> bool:
+        """It was lost, and nothing follows it yet."""
+        return self.is_lost and not self.successor and self.info.pruned_at is None
 
     def lost(self, ending: Ending, in_flight: InFlight | None) -> Stored:
         """As of now, when nobody can know how it ended."""
@@ -157,8 +171,30 @@ class SessionStore:
             if stored.is_unacknowledged:  # before it: what is forgotten is found by this
                 self._write(session, _UNACKNOWLEDGED, b"")
             self._write_json(session, "tombstone.json", stored)
+            if not stored.is_lost:  # a successor has no use for them: there is none
+                for name in (_LAUNCH, _NEAR_END):
+                    self._remove(session, name)
         except OSError as error:
             raise storage_failed(error) from error
+
+    def save_launch(self, session: SessionId, run: Run) -> None:
+        """What it is started with, for a successor should it be lost. Raises StorageFailed."""
+        self._seal(session, _LAUNCH, run)
+
+    def launch(self, session: SessionId) -> Run | None:
+        """None: an older version started it, or the file is damaged."""
+        return self._unseal(session, _LAUNCH, Run)
+
+    def save_near_end(self, session: SessionId, near: NearEnd) -> None:
+        """Raises StorageFailed."""
+        self._seal(session, _NEAR_END, near)
+
+    def near_end(self, session: SessionId) -> NearEnd | None:
+        """How a session last was before its host died; None: nothing was written."""
+        return self._unseal(session, _NEAR_END, NearEnd)
+
+    def forget_near_end(self, session: SessionId) -> None:
+        self._remove(session, _NEAR_END)
 
     def bury_discontinued(
         self,
@@ -308,6 +344,28 @@ class SessionStore:
         try:
             return Stored.unpack(json.loads(self._bytes(session, name))).up_to_date()
         except (ValueError, Malformed, OSError):
+            return None
+
+    def _remove(self, session: SessionId, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.directory(session)}/{name}")
+
+    def _seal(self, session: SessionId, name: str, value: Record) -> None:
+        try:
+            key = self._bytes(session, "session.key")
+            packed = msgpack.packb(value.pack())
+            sealed_file.write(f"{self.directory(session)}/{name}", key, packed)
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def _unseal(self, session: SessionId, name: str, kind: type[R]) -> R | None:
+        key = self._bytes(session, "session.key")
+        data = sealed_file.read(f"{self.directory(session)}/{name}", key)
+        if data is None:
+            return None
+        try:
+            return kind.unpack(msgpack.unpackb(data))
+        except (ValueError, msgpack.UnpackException):
             return None
 
     def _write_json(self, session: SessionId, name: str, value: Record) -> None:

@@ -103,7 +103,8 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
         strays.append(stored.info.id)
-        daemon.registry.remember(bury_lost(daemon.store, stored, daemon.actors.name))
+        buried = bury_lost(daemon.store, stored, daemon.actors.name, daemon.make_screen)
+        daemon.registry.remember(buried)
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
     _end_strays(strays, list(_STRAYS_AGAIN_S))

@@ -135,6 +135,18 @@ class Renamed(Body, tag="renamed", lifecycle=True):
     name: str
 
 
+class RevivedEntry(Body, tag="revived", lifecycle=True):
+    """The actor had this session started to follow a lost one (`began.predecessor`), with what was
+    on disk of that one."""
+
+    predecessor: str
+    cwd: str  # it began there
+    environment: bool  # it began with the environment of that one's last prompt, not of its start
+    policies: int = 0  # policies for that session alone that count here now
+    envelopes: int = 0  # envelopes for that session alone that count here now
+    left_behind: tuple[str, ...] = ()  # what did not come back, for people
+
+
 class InputEntry(Body, tag="input"):
     """Bytes for the terminal. One entry may hold several inputs of one operator, in order."""
 

@@ -438,6 +438,42 @@ def why_not(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
+class NoSuchCheckpoint(HoldfastError):
+    """No checkpoint has this id, or the session has none."""
+
+    code = "no_such_checkpoint"
+    exit_status = 66
+
+
+class CheckpointInvalid(HoldfastError):
+    """A stored checkpoint is incomplete, was altered, or is not of this host or session. Nothing
+    was restored from it."""
+
+    code = "checkpoint_invalid"
+    exit_status = 65
+
+
+class CheckpointRolledBack(CheckpointInvalid):
+    """The store has only older checkpoints of this session than this host saved. The older one is
+    used only if it is named by its id."""
+
+    code = "checkpoint_rolled_back"
+
+
+class CheckpointQuotaReached(LimitReached):
+    """The checkpoint would use more than `checkpoint_quota_bytes`. Nothing of it was kept."""
+
+    code = "checkpoint_quota_reached"
+
+
+class CheckpointStoreDown(HoldfastError):
+    """The place where checkpoints are stored does not answer, or refuses."""
+
+    code = "checkpoint_store_down"
+    exit_status = 69
+    retryable = True
+
+
 class JournalDamaged(HoldfastError):
     """A journal is damaged; the message says where it first breaks."""
 

@@ -71,6 +71,14 @@ class InFlight(Record):
     unsubmitted_by: tuple[str, ...] = ()  # who typed it, by name, the latest last
 
 
+class HeldLine(Record):
+    """What waited for approval when a session was lost. It was not done."""
+
+    id: str  # the approval's id
+    text: str  # exactly what would have been done
+    actor: str  # who set it off, by name
+
+
 class Attendee(Record):
     """An operator that is attached now."""
 
@@ -79,6 +87,21 @@ class Attendee(Record):
     client: str  # the program, as it calls itself
     observe: bool  # it only watches
     since: float  # seconds since 1970
+
+
+class LastKnown(Record):
+    """A lost session as its host last wrote it down, some seconds before. The output and the screen
+    of that moment are those of `hold tail` and `hold screen`."""
+
+    at: float  # when that was, seconds since 1970
+    state: SessionState  # what it did then
+    cwd: str  # working directory of its main process
+    # names of exported variables that its shell had set, changed or removed since its start
+    environment: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()  # its shell's jobs at its last prompt: `running sleep 100`
+    held: tuple[HeldLine, ...] = ()  # what waited for approval
+    present: tuple[Attendee, ...] = ()  # who was attached, first come first
+    holder: str = ""  # who had the turn, by name; empty when it was free
 
 
 class SessionInfo(Record):
@@ -142,6 +165,8 @@ class SessionInfo(Record):
     # since when it is halted, fenced or stopped, seconds since 1970; null in other states, which
     # `last_command` and `last_output_at` date, and where nobody saw it begin
     state_since: float | None = None
+    # of a session that was lost with its host: how it last was; null when nothing was written down
+    last_known: LastKnown | None = None
 
 
 class PrunedSession(Record):

@@ -22,6 +22,9 @@ OPERATORS_KEPT = 64
 # then refused.
 USER_CONNECTIONS = 256
 GREETING_S = 10.0  # for a connection's hello; then it is closed: a client says it at once
+# For a connection from a session that is being started to be placed in it; then it is refused.
+UNPLACED_S = 5.0
+UNPLACED_MAX = 64  # of these at once; further ones are refused
 
 # -- the end-to-end channel (docs/channel.md) ---------------------------------------------------
 CHANNEL_REKEY_RECORDS = 1 << 16  # under one key; far below the limit of AES-GCM, and cheap
@@ -61,6 +64,9 @@ RETENTION_DAYS = (
     30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
 )
 RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest are removed
+# Of all checkpoints of a host, compressed; then a further one is refused. Some dozens of a session
+# of a gigabyte: the second and later ones store only what changed.
+CHECKPOINT_QUOTA_BYTES = 16 << 30
 PRUNE_FIRST_S = 60.0  # after a daemon's start: it has better things to do first
 PRUNE_EVERY_S = 3600.0  # how often ended sessions are looked at
 PRUNED_AT_ONCE = 256  # sessions removed each time; the rest waits for the next
@@ -71,6 +77,10 @@ USER_RING_BYTES = 1 << 30  # of rings of these, all together: they are memory of
 # treated as on a full disk: input is refused, and nobody is kept from stopping them.
 USER_DISK_BYTES = 4 << 30
 USER_DISK_LOOK_S = 10.0  # how stale that number may be: looking reads many directories
+NEAR_END_SETTLE_S = 1.0  # a change of a session is on disk by then, for the death of its host;
+NEAR_END_EVERY_S = 5.0  # but one session is not written more often than that
+NEAR_END_OUTPUT_BYTES = 64 << 10  # of its latest output: a screen and some pages above it
+NEAR_END_AT_ONCE = 32  # sessions written in one round; the rest waits for the next, a second later
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 IN_FLIGHT_INPUTS = 5  # the last inputs named of a lost session
 IN_FLIGHT_TEXT_CHARS = 200  # of each of them, and of text that was not submitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.model.discontinuity import DiscontinuityCause, cause_of_text
+from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind, cause_of_text
 from holdfast.model.record import Record
 
 
@@ -65,10 +65,12 @@ class Ending(Record):
         return self.replace(cause=cause_of_text(self.lost))
 
     def sentence(self) -> str:
-        """`ended: exit 0`, or `lost: its keeper died`, with its successor."""
+        """`ended: exit 0`, `lost with its host` or `lost: its keeper died`, with its successor."""
         if self.lost is None:
             return f"ended: {self}"
         follows = f"; followed by {self.successor}" if self.successor else ""
+        if self.cause is not None and self.cause.kind == DiscontinuityKind.HOST_LOST:
+            return f"lost with its host{follows}"
         return f"lost: {self.lost}{follows}"
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ from holdfast.model.state import Level
 from holdfast.sdk.client_core import client_machine
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.retry_policy import LOCAL, RELAY, ReconnectPolicy
-from holdfast.sdk.connection import Connection, new_operator, target_host
+from holdfast.sdk.connection import GREETING_TIMEOUT_S, Connection, new_operator, target_host
 from holdfast.wire.messages import gate_approvals as gate
 from holdfast.wire.messages import session as m
 
@@ -133,6 +133,10 @@ class Host:
         """That it was lost; without a name, every lost session that this actor may end."""
         return self.ask(m.Acknowledge(0, session), m.Sessions).sessions
 
+    def revive(self, session: str) -> m.Revived:
+        """Start a session that follows a lost one. Not repeated when the connection is lost."""
+        return self.ask(m.Revive(0, session), m.Revived, once=True)
+
     def show(self, session: str, *, exact: bool = False) -> SessionInfo:
         """`exact`: by name or whole id only, because it will be written to."""
         return self.ask(m.Show(0, session, exact), m.Shown).info
@@ -180,7 +184,9 @@ class Host:
         self.ask(m.Signal(0, session, number), m.Done)
 
     def restart_daemon(self) -> None:
-        self.ask(m.RestartDaemon(0), m.Done, once=True)
+        """Raises TimedOut when the daemon greets and then hangs."""
+        io = self.io(time.monotonic() + GREETING_TIMEOUT_S)
+        finish(client_machine.ask(io, m.RestartDaemon(0), m.Done, once=True))
 
     def shutdown(self, *, end_sessions: bool = False) -> tuple[str, ...]:
         """Stop the host; gives the names of the sessions that run on."""

@@ -115,6 +115,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     full_screen: false,
     held: '',
     state_since: null,
+    last_known: null,
     ungated: '',
     shaped_by: [],
     workspace: '',

@@ -13,6 +13,10 @@ used again is not mistaken for it. Three signs, each of which is enough:
 At level plain there is the descent, and as a second sign the variable HOLDFAST_SESSION in the
 peer's environment. A program that tries can avoid both (SECURITY.md).
 
+A session that is being started has processes before the daemon knows it, and one whose keeper does
+not answer has them as well. These are not outside: they are told by the host's own group, and by
+their descent from its daemon, supervisor or a keeper of it.
+
 Deliberately judges nothing: what a connection from inside may do is in core.access.inside_rules.
 """
 
@@ -23,7 +27,7 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from holdfast.adapters.halt import cgroup
@@ -37,6 +41,7 @@ from holdfast.model.spec import Place
 _SO_PEERPIDFD = 77  # Linux 6.5; not in Python's socket module yet
 _WALKS_MAX = 16  # of the descent: a parent may end while it is read, then it is read again
 _VARIABLE = b"HOLDFAST_SESSION="
+_KEEPER = "hold-keeper"  # the beginning of its name; it gives itself all of it
 _DEPTH_MAX = 4096  # processes in one line of descent; the kernel's bound on pids is far higher
 
 
@@ -62,7 +67,19 @@ class Found(Record):
     actors: tuple[str, ...] = ()
 
 
-def inside(sock: socket.socket, sessions: Sequence[RunningSession]) -> Found | None:
+class OwnTraces(Record):
+    """By what a process is known that this host started, whether its session is served or not."""
+
+    parents: frozenset[int]  # daemon and supervisor
+    keepers: str  # the directory of their sockets, which their command lines name
+    group: str  # the one that has a group for each session; its name
+
+
+class NotServedError(Exception):
+    """The peer runs in a session of this host that is not among those served."""
+
+
+def inside(sock: socket.socket, sessions: Sequence[RunningSession], own: OwnTraces) -> Found | None:
     """The session that the peer runs in; None when it runs outside. Raises NotPermitted when the
     peer has ended: then nobody can tell."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
@@ -73,7 +90,7 @@ def inside(sock: socket.socket, sessions: Sequence[RunningSession]) -> Found | N
     except OSError as error:
         raise _ended() from error
     try:
-        found = _locate(pid, sessions)
+        found = _locate(pid, sessions, own)
         if not _lives(pidfd):
             raise _ended()
         return found
@@ -107,9 +124,7 @@ def _pidfd(sock: socket.socket, pid: int, uid: int) -> int:
     return pidfd
 
 
-def _locate(pid: int, sessions: Sequence[RunningSession]) -> Found | None:
-    if not sessions:
-        return None
+def _locate(pid: int, sessions: Sequence[RunningSession], own: OwnTraces) -> Found | None:
     born = _by_descent(pid, sessions) or _by_namespace(pid, sessions)
     membership = procfs.read(f"/proc/{pid}/cgroup").decode("utf-8", "replace")
     # Most come from outside: then nothing is compared with each session.
@@ -121,32 +136,54 @@ def _locate(pid: int, sessions: Sequence[RunningSession]) -> Found | None:
             break  # in another session's group: it moved
         return Found(each.id, actors)
     found = born or _by_environment(pid, sessions)
-    return Found(found) if found is not None else None
+    if found is not None:
+        return Found(found)
+    if f"/{own.group}/" in membership or _descends_from(pid, own):
+        raise NotServedError
+    return None
 
 
 def _by_descent(pid: int, sessions: Sequence[RunningSession]) -> SessionId | None:
     inits = {each.place.pid: each.id for each in sessions}
+    return next((inits[each] for each, _ in _line_of(pid) if each in inits), None)
+
+
+def _descends_from(pid: int, own: OwnTraces) -> bool:
+    return any(
+        each in own.parents or (name.startswith(_KEEPER) and _is_keeper_of(each, own.keepers))
+        for each, name in _line_of(pid)
+    )
+
+
+def _is_keeper_of(pid: int, directory: str) -> bool:
+    """By its command line, which whatever it keeps cannot write to, but could imitate: so this says
+    that a process is inside, and never in which session."""
+    words = procfs.read(f"/proc/{pid}/cmdline").split(b"\0")
+    return any(word.startswith(os.fsencode(directory) + b"/") for word in words)
+
+
+def _line_of(pid: int) -> list[tuple[int, str]]:
+    """The process and its ancestors, the nearest first: their pids and names."""
     for _ in range(_WALKS_MAX):
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-            return _ancestor(pid, inits)
+            return list(_ancestors(pid))
     raise ProcessLookupError("its parents end faster than they can be read")
 
 
-def _ancestor(pid: int, wanted: dict[int, SessionId]) -> SessionId | None:
-    """The nearest of those wanted. Raises when a process on the way is not the parent any more."""
+def _ancestors(pid: int) -> Iterator[tuple[int, str]]:
+    """Raises when a process on the way is not the parent any more."""
     stat = procfs.stat_of(pid)
     for _ in range(_DEPTH_MAX):
-        if pid in wanted:
-            return wanted[pid]
+        yield pid, stat.name
         if stat.ppid == 0:
-            return None
+            return
         below, pid, child = pid, stat.ppid, stat
         try:
             stat = procfs.stat_of(pid)
         except FileNotFoundError:
             if procfs.stat_of(below).ppid != pid:
                 raise
-            return None  # there, and hidden from us: another user's, so not of our session
+            return  # there, and hidden from us: another user's, so not of our session
         if stat.start_ticks > child.start_ticks:
             raise ProcessLookupError(f"{pid} is another process by now")
     raise ProcessLookupError("it has too many ancestors")

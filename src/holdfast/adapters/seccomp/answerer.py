@@ -22,6 +22,7 @@ import select
 import signal
 import socket
 import stat
+import struct
 import sys
 import time
 from collections import deque
@@ -66,6 +67,16 @@ _IDLE_S = 5.0  # without session and daemon, before it leaves
 _JUDGED = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
 
 _Key = tuple[EffectKind, CallFacts]
+
+
+def _is_outside(sock: socket.socket) -> bool:
+    """A program of root in a session reaches the socket too, and would give its own answers. It
+    cannot leave its pid namespace."""
+    pid, _, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return False
 
 
 class AskedCall(NamedTuple):
@@ -489,6 +500,9 @@ class Answerer:
         """A new daemon: what it wants answered, it says; what waits is asked again by then."""
         with contextlib.suppress(BlockingIOError):
             fresh, _ = self._listener.accept()
+            if not _is_outside(fresh):
+                fresh.close()
+                return
             self._part()
             fresh.setblocking(False)
             self._daemon = fresh

@@ -136,6 +136,27 @@ def _read(path: str, uid: int) -> bytes | None:
 
 def parse_state(data: bytes, nonce: str) -> ShellState | None:
     """The state these bytes hold; None when they do not hold a whole one with the nonce."""
+    whole = _whole(data, nonce)
+    if whole is None:
+        return None
+    sections, kind, number, serial = whole
+    return sections.state(kind, number, serial)
+
+
+def read_exported(path: str, nonce: str, uid: int) -> tuple[dict[str, str], tuple[str, ...]] | None:
+    """The variables that programs of the shell inherit, with their values, and its jobs; None when
+    the file does not hold a whole state. For a successor that starts in the same environment
+    (host/near_end.py), and for nothing that is shown."""
+    data = _read(path, uid)
+    whole = _whole(data, nonce) if data is not None else None
+    if whole is None:
+        return None
+    sections, *_ = whole
+    return sections.exported_values(), sections.job_lines()
+
+
+def _whole(data: bytes, nonce: str) -> tuple[_Sections, str, int, int] | None:
+    """The sections of a whole state, with its kind, number and serial."""
     traps, _, rest = data.partition(b"\0")
     fields = rest.split(b"\0")
     head = fields[0].split(b" ")
@@ -146,7 +167,7 @@ def parse_state(data: bytes, nonce: str) -> ShellState | None:
     sections = _sections(fields, b"END " + nonce.encode() + b" " + head[2])
     if sections is None:
         return None
-    return _Sections(nonce, sections, traps).state(_text(head[4]), int(head[3]), int(head[2]))
+    return _Sections(nonce, sections, traps), _text(head[4]), int(head[3]), int(head[2])
 
 
 def _sections(fields: list[bytes], end: bytes) -> list[tuple[str, list[bytes]]] | None:
@@ -198,6 +219,19 @@ class _Sections:
             bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
         )
+
+    def exported_values(self) -> dict[str, str]:
+        """Those that are UTF-8, as all that a session can be started with."""
+        found = {}
+        for name, value in self._exported():
+            try:
+                found[name] = value.decode()
+            except UnicodeDecodeError:
+                continue
+        return found
+
+    def job_lines(self) -> tuple[str, ...]:
+        return tuple(dict(self._jobs()).values())
 
     def _one(self, tag: str, index: int = 0) -> bytes:
         fields = self._by_tag.get(tag, [[]])[0]

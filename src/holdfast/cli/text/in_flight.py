@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.text.sanitize import quoted, sanitize
+from holdfast.cli.text.table import clock
 from holdfast.model.info import InFlight, SessionInfo
 
 TYPE_CHECKING = False
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CHARS = 80  # of one text
+_NAMED = 10  # variables that had another value
 _UNFINISHED = "whether any of this took effect is not known"
 
 
@@ -21,9 +23,33 @@ def lost_lines(info: SessionInfo) -> Iterator[str]:
     if going_on is None:
         yield "its journal does not say what was in flight"
         return
-    found = list(_in_flight(going_on))
+    found = [*_in_flight(going_on), *_held(info)]
     yield from found
     yield _UNFINISHED if found else "its journal names nothing in flight"
+
+
+def _held(info: SessionInfo) -> Iterator[str]:
+    for each in info.last_known.held if info.last_known is not None else ():
+        text = quoted(each.text.encode(), _CHARS)
+        yield f"waited for approval {each.id}, by {sanitize(each.actor)}: {text} (it was not done)"
+
+
+def last_known_lines(info: SessionInfo) -> Iterator[tuple[str, str]]:
+    """How a lost session last was: a word, and what is said of it."""
+    known = info.last_known
+    if known is None:
+        return
+    yield "last seen", f"{known.state} in {sanitize(known.cwd)}, {clock(known.at)}"
+    if known.environment:
+        names = [sanitize(each) for each in known.environment[:_NAMED]]
+        more = len(known.environment) - len(names)
+        yield "changed", ", ".join([*names, *([f"and {more} more"] if more else [])])
+    for job in known.jobs:
+        yield "job", sanitize(job, _CHARS)
+    if known.present:
+        yield "attached", ", ".join(sanitize(each.name) for each in known.present)
+    if known.holder:
+        yield "turn", f"{sanitize(known.holder)} held it"
 
 
 def _in_flight(of: InFlight) -> Iterator[str]:

@@ -248,6 +248,9 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.RefusedEntry: _refused,
     e.Unrecorded: _unrecorded,
     e.DetachedByEntry: lambda body, name: f"detached the terminal {body.operator[:8]}",
+    e.RevivedEntry: lambda body, name: (
+        f"had it follow {body.predecessor}, which was lost, in {sanitize(body.cwd)}"
+    ),
     e.Renamed: lambda body, name: (
         f"renamed it from {sanitize(body.before)} to {sanitize(body.name)}"
     ),

@@ -232,6 +232,19 @@ class Authority:
         alone = scope.kind is ScopeKind.ALL
         self._commit(self._book.with_(nothing, alone=alone), actor, live)
 
+    def carry_over(self, before: SessionId, after: SessionId) -> None:
+        """What was said of one session is said of the one that follows it, just as it was: expired
+        envelopes and empty ones too, for what was narrowed must not widen. Who may have a
+        session followed is judged by whoever calls this."""
+        old, new = Scope.session(before), Scope.session(after)
+        carried = [each.replace(scope=new) for each in self._book if each.scope == old]
+        book = self._book
+        for envelope in carried:
+            book = book.with_(envelope)
+        self._check_room(book)
+        self._book = book
+        self._version += 1
+
     def revoke_actor(
         self, actor: ActorId, *, by: str, now: float, live: Collection[Live], asker: str = ""
     ) -> None:

@@ -66,6 +66,8 @@ RULES: dict[str, Rule] = {
     "rename": _LIVE,
     "detach_terminals": _LIVE,
     "end": _KNOWN,
+    # And the right to end it there: as a session is started, and as its loss is acknowledged.
+    "revive": Rule(About.KNOWN, Right.INPUT),
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     # Ways in.
     "input": _LIVE,

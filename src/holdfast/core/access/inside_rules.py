@@ -45,6 +45,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "rename": (Right.END,),
     "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
+    "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
     "acknowledge": (Right.END,),  # also of those that it does not name
     "input": _WRITES,
     "submit": _WRITES,
@@ -116,6 +117,7 @@ SENSITIVE = frozenset(
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
+        "revive",
     )
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ from holdfast.model.errors import (
     LastAdmin,
     NoSuchActor,
 )
-from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.record import Record
 
 
@@ -123,6 +123,13 @@ class ActorBook:
         narrows = any(envelope.is_within(each) for each in before)
         change = self._take_away if narrows else self._give
         change(lambda authority: authority.set(envelope, now=now(), live=live))
+
+    def carry_over(self, before: SessionId, after: SessionId) -> int:
+        """What was said of one session is said of its successor. Gives how many envelopes."""
+        carried = sum(each.scope == Scope.session(before) for each in self.authority.envelopes())
+        if carried:
+            self._give(lambda authority: authority.carry_over(before, after))
+        return carried
 
     def narrow_to_nothing(
         self, asker: Actor, subject: Actor, scope: Scope, live: Collection[Live]

@@ -27,9 +27,12 @@ class WrittenSession(Protocol):
     core: SessionMachine
 
 
-def inside_of(sock: socket.socket, live: Mapping[SessionId, WrittenSession]) -> Inside | None:
-    """None when the peer runs outside of every session."""
-    found = peer.inside(sock, [each.spec for each in live.values()])
+def inside_of(
+    sock: socket.socket, live: Mapping[SessionId, WrittenSession], own: peer.OwnTraces
+) -> Inside | None:
+    """None when the peer runs outside of every session. Raises NotServedError for one in a session
+    that is not among them, as while it is being started."""
+    found = peer.inside(sock, [each.spec for each in live.values()], own)
     if found is None:
         return None
     writers = _writers(live[found.session])

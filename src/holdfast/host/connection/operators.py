@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.adapters.proc.peer import NotServedError, OwnTraces
 from holdfast.core.access import inside_rules
 from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.attachments import Seat
@@ -23,7 +24,7 @@ from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted
 from holdfast.model.ids import ActorId, OperatorId, SessionId
 from holdfast.model.inside import Inside
-from holdfast.model.limits import OPERATORS_MAX
+from holdfast.model.limits import OPERATORS_MAX, UNPLACED_MAX, UNPLACED_S
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Carried
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ACCEPT_RETRY_S = 0.5
+_PLACE_AGAIN_S = 0.02  # a session is started in less; nothing tells that one will never be served
 
 
 class AttendedSession(OutputSource, Protocol):
@@ -72,11 +74,13 @@ class Operators:
         forwarding: Forwarding,
         host_key: bytes,
         quotas: UserQuotas,
+        own: OwnTraces,
     ) -> None:
         self.table: RequestTable  # set when the handlers are there, which need this
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
-        self._host_key, self._quotas = host_key, quotas
+        self._host_key, self._quotas, self._own = host_key, quotas, own
+        self._unplaced: dict[socket.socket, asyncio.TimerHandle] = {}  # see _place
         self._connected: dict[OperatorConnection, None] = {}  # the oldest first
         self.came = 0  # connections since this daemon started
 
@@ -91,6 +95,9 @@ class Operators:
 
     def close(self) -> None:
         asyncio.get_running_loop().remove_reader(self._listener)
+        for sock, timer in self._unplaced.items():
+            timer.cancel()
+            sock.close()
         for operator in list(self._connected):
             operator.close()
 
@@ -106,9 +113,25 @@ class Operators:
             loop.remove_reader(self._listener)
             loop.call_later(_ACCEPT_RETRY_S, loop.add_reader, self._listener, self._accept)
             return
+        self._place(sock, asyncio.get_running_loop().time() + UNPLACED_S)
+
+    def _place(self, sock: socket.socket, until: float) -> None:
+        """Find out where the peer runs. One in a session that is not known, which may be starting,
+        waits: outside of it, it would have the rights of its unix user."""
+        self._unplaced.pop(sock, None)
         inside, refusal = None, None
         try:
-            inside = inside_of(sock, self._registry.live)
+            inside = inside_of(sock, self._registry.live, self._own)
+        except NotServedError:
+            loop = asyncio.get_running_loop()
+            if loop.time() < until and len(self._unplaced) < UNPLACED_MAX:
+                timer = loop.call_later(_PLACE_AGAIN_S, self._place, sock, until)
+                self._unplaced[sock] = timer
+                return
+            refusal = NotPermitted(
+                "the session that this runs in is not served by this host now",
+                hint="run it in a terminal outside; the host's log says why",
+            )
         except NotPermitted as error:
             refusal = error
         operator = OperatorConnection(self, sock, inside=inside)

@@ -81,6 +81,7 @@ def handlers(
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
+        "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,
         "keys": ways_in.keys,

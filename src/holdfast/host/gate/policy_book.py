@@ -178,6 +178,24 @@ class PolicyBook(GatePolicy):
         self._change(by, kept, entry, changed)
         return kept
 
+    def carry_over(self, before: SessionId, after: SessionId) -> int:
+        """The policy of one session is the one of its successor too, which has not begun: its
+        journal will have it. Gives how many. Raises StorageFailed."""
+        found = {
+            place: each
+            for place, each in self._policies.items()
+            if _is_session(each[0]) and _session_of(each[0]) == before
+        }
+        if not found:
+            return 0
+        changed = self._left()
+        for kept, ready in found.values():
+            carried = kept.replace(scope=f"session:{after}")
+            changed[carried.place] = (carried, ready)
+        self._store.write(tuple(kept for kept, _ in changed.values()))
+        self._policies = changed
+        return len(found)
+
     def off(self, by: Actor, scope: str, *, floor: bool) -> bool:
         """False: there was none."""
         self._check_readable(scope)

@@ -309,7 +309,7 @@ class SessionProvenance:
     @property
     def prompt_seen(self) -> bool:
         """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
-        return self._prompt > 0
+        return self._prompt > 0 or self.complete_to > 0  # the file may be gone, what it told not
 
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody

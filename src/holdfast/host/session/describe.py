@@ -79,7 +79,7 @@ def info(
         holder=name(turn.holder),
         waiting=tuple(name(one.actor) for one in turn.queue),
         lease=lease,
-        present=() if ended else _present(seats, clients, name),
+        present=() if ended else present(seats, clients, name),
         unrecorded=unrecorded,
         keeper_pid=0 if ended else keeper_pid,
         ungated="" if ended else ungated,
@@ -88,11 +88,12 @@ def info(
     )
 
 
-def _present(
+def present(
     seats: Attachments,
     clients: Mapping[OperatorId | None, str],
     name: Callable[[str | None], str],
 ) -> tuple[Attendee, ...]:
+    """Who is attached, first come first."""
     return tuple(
         Attendee(
             actor=seat.actor,
@@ -130,7 +131,12 @@ def cursor_line(view: View) -> str:
 
 
 def cwd(spec: SessionSpec) -> str:
+    return cwd_now(spec) or spec.cwd
+
+
+def cwd_now(spec: SessionSpec) -> str:
+    """ "" when its main process is gone, or is nobody's to look at."""
     try:
         return os.readlink(f"/proc/{spec.place.shell_pid or spec.place.pid}/cwd")
     except OSError:
-        return spec.cwd
+        return ""

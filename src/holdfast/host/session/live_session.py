@@ -37,7 +37,7 @@ from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
-from holdfast.host.lost_sessions import what_was_in_flight
+from holdfast.host.lost_sessions import as_last_known, what_was_in_flight
 from holdfast.host.session import describe, signals
 from holdfast.host.session.closing import Closing
 from holdfast.host.session.command_leaves import CommandLeaves
@@ -441,6 +441,7 @@ class LiveSession:
             case do.SetAnswerer(seat=seat):
                 self._daemon.operators.tell_answerer(self, seat)
             case do.AnnounceOperators():
+                self._daemon.near_ends.changed(self)
                 self._daemon.operators.announce(self)
             case do.SendSignal(signal=number):
                 self.journal.record(actor, entries.Signalled(number))
@@ -495,6 +496,7 @@ class LiveSession:
                 raise AssertionError(f"no way to carry out {effect}")
 
     def _something_changed(self) -> None:
+        self._daemon.near_ends.changed(self)
         self.since.look()
         self.watching.look_soon()
         self.gate.news()
@@ -536,11 +538,16 @@ class LiveSession:
             self.fanout.pump()
         self.presence.pump()
 
-    def _shell_state(self) -> ShellState | None:
+    @property
+    def state_file(self) -> str:
+        """Where its shell reports its state; "" if it reports none."""
         if not self.spec.shell:
-            return None
-        path = state_path(bell_path(self._daemon.home, self.spec.process_tag))
-        return read_state(path, self.spec.nonce, self.spec.uid)
+            return ""
+        return state_path(bell_path(self._daemon.home, self.spec.process_tag))
+
+    def _shell_state(self) -> ShellState | None:
+        path = self.state_file
+        return read_state(path, self.spec.nonce, self.spec.uid) if path else None
 
     def _rename(self, actor: str, name: str) -> None:
         before = self.spec
@@ -691,10 +698,17 @@ class LiveSession:
         info = self.info().replace(operators=0, observers=0)
         if self.core.state.is_lost:
             store, name = self._daemon.store, self._daemon.actors.name
+            info = self._last_known(info)
             in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
             info = info.replace(in_flight=in_flight)
         stored = Stored(info, self.spec.uid)
         return stored, self.ring.copy(self.ring.tail, self.ring.head), self.view.text()
+
+    def _last_known(self, info: SessionInfo) -> SessionInfo:
+        """Its output and all else is what this daemon holds; only how it was is from the disk."""
+        store = self._daemon.store
+        written = as_last_known(store, info, store.near_end(self.spec.id))
+        return info.replace(cwd=written.cwd, last_known=written.last_known)
 
     def close(self, *, keep: bool) -> None:
         """Give back what this daemon holds, once: a descriptor closed twice may be another's by
@@ -704,6 +718,7 @@ class LiveSession:
         self._closed = True
         if keep:
             self.save_parcel()
+            self._daemon.near_ends.write_now(self)  # before a shutdown of the machine, usually
         if self.leasing is not None:
             self.leasing.close() if keep else self.leasing.release()
         self.output.read(False)
@@ -859,6 +874,8 @@ class LiveSession:
     def save_parcel(self) -> None:
         """Bring what the keeper holds up to date."""
         self.keeper.update(self.parcel_bytes())
+        if not self._closed:
+            self._daemon.near_ends.changed(self)
 
     def deposit(self) -> None:
         """Give it into custody: from here on it survives this daemon."""

@@ -26,6 +26,7 @@ from holdfast.host.gate.why import AskedSession
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.reach.relay_presence import AnnouncedSession
 from holdfast.host.residency import ResidencyMeter
+from holdfast.host.revival import Revival
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.parcel import SessionFds
 from holdfast.host.session.state_watch import StateWatch
@@ -90,11 +91,12 @@ class SessionRequests:
         start: Callable[[Actor, m.Run], Awaitable[SessionTarget]],
         lost: LostSessions,
         annotated: Callable[[AskedSession, Graph], Graph],
+        revival: Revival,
     ) -> None:
         """`annotated`: the live graph with who is behind each process."""
         self._registry, self._store, self._audience = registry, store, audience
         self._meter, self._start, self._lost = meter, start, lost
-        self._annotated = annotated
+        self._annotated, self._revival = annotated, revival
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
@@ -221,6 +223,17 @@ class SessionRequests:
         else:
             raise InvalidArgument("the session was not lost", hint="`hold ls` shows lost sessions")
         return m.Sessions(request.id, tuple(stored.info for stored in done))
+
+    async def revive(
+        self, operator: OperatorConnection, request: m.Revive, found: Found
+    ) -> m.Answer:
+        if not isinstance(found, Stored):
+            raise InvalidArgument(
+                f"{found.spec.name} lives", hint=f"`hold attach {found.spec.name}` joins it"
+            )
+        revived = await self._revival.revive(operator.actor, operator.inside, found)
+        old = found.info.id
+        return m.Revived(request.id, revived.info, old, revived.left_behind, revived.running)
 
     # -- channels -----------------------------------------------------------------------------
 

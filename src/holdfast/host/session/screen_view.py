@@ -128,6 +128,14 @@ class View:
         ring."""
         self._save(self._screen_now().snapshot(scrollback=False))
 
+    def painted(self) -> tuple[int, bytes]:
+        """The screen as terminal text, and the offset at which that is true, as far as it is known
+        without making a screen: of the one there is, or else the last checkpoint."""
+        if self._screen is not None:
+            self.catch_up()
+            return self.offset, self._screen.snapshot(scrollback=False)
+        return self._ring.load_checkpoint() or (0, b"")
+
     def close(self, *, keep: bool = False) -> None:
         """Drop the screen; with `keep`, after a last checkpoint for the next daemon."""
         if self._screen is not None:

@@ -139,6 +139,7 @@ class ShellCommands:
         self.exec: Execution | None = None  # the one that runs
         self._line: asyncio.Future[LineShown] | None = None  # the text at the prompt, asked for
         self._lines_due = 0  # answers that came too late to be believed, if they still come
+        self._line_disputed = False  # another answer than the first came to one question
         self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._prompt_text = ""  # as the shell last said
         # Keys since the last line was entered may have fetched an earlier one.
@@ -335,6 +336,8 @@ class ShellCommands:
                 self._lines_due -= 1
             elif self._line is not None and not self._line.done():
                 self._line.set_result(report)
+            elif self._line is not None and self._line.result() != report:
+                self._line_disputed = True
             return
         execution = self.exec
         if execution is not None:
@@ -435,7 +438,8 @@ class ShellCommands:
     async def line_at_gate(self, *, paste: bool) -> LineShown | None:
         """The same for a line that is about to be entered, or to get a paste: the shell is known to
         wait for keys, and nobody else types. None: it does not say. An answer to an earlier
-        question is no answer to this one."""
+        question is no answer to this one; two different ones are none either, since whoever knows
+        the nonce can write to the FIFO what the shell did not say."""
         while self._line is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._line), _LINE_WAIT_S)
@@ -443,10 +447,18 @@ class ShellCommands:
         if not self._spec.gate_keys or not may_probe(self.typed.last.data[-_PROBE_CONTEXT_BYTES:]):
             return None
         self._line = asked = self._loop.create_future()
+        self._line_disputed = False
         self._at.asked = self.typed.last.at
         self._type_as_host(PASTE_PROBE if paste else GATE_PROBE)
+        until = self._loop.time() + GATE_LINE_WAIT_S
         try:
-            return await asyncio.wait_for(asked, GATE_LINE_WAIT_S)
+            shown = await asyncio.wait_for(asyncio.shield(asked), GATE_LINE_WAIT_S)
+            while self.typed.unread() or self._activity() is SessionState.WORKING:
+                if self._loop.time() > until:
+                    return None
+                await asyncio.sleep(_READS_ON_S)
+            self.read_reports()  # a shell that waits for keys again has answered
+            return None if self._line_disputed else shown
         except TimeoutError:
             self._lines_due += 1
             return None

@@ -9,6 +9,7 @@ import pwd
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
@@ -58,8 +59,17 @@ _NOT_INHERITED = {
 _NEED_KEYS = {"HOLDFAST_AS", "HOLDFAST_GRANT"}
 
 
-async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
-    """Start what was asked for, as the unix user whose actor asked."""
+Carry = Callable[[SessionId], None]  # what a session takes over from the one that it follows
+
+
+def _nothing(_: SessionId) -> None: ...
+
+
+async def start(
+    daemon: Daemon, actor: Actor, run: Run, carry_over: Carry = _nothing
+) -> LiveSession:
+    """Start what was asked for, as the unix user whose actor asked. `carry_over` is called with its
+    id before anything of it is judged or runs."""
     user = _user(actor, run.user, daemon.uid)
     if run.with_keys:
         check_may_show_keys(daemon.actors.authority, actor, now())
@@ -75,7 +85,7 @@ async def start(daemon: Daemon, actor: Actor, run: Run) -> LiveSession:
     async with daemon.usage.place(actor.uid, user.pw_uid, ring_bytes):
         name = daemon.registry.reserve(user.pw_uid, run.name, argv[0])
         try:
-            return await _start(daemon, actor, run, user, argv, level, name, ring_bytes)
+            return await _start(daemon, actor, run, user, argv, level, name, ring_bytes, carry_over)
         finally:
             daemon.registry.settle(user.pw_uid, name)
 
@@ -89,6 +99,7 @@ async def _start(
     level: Level,
     name: str,
     ring_bytes: int,
+    carry_over: Carry,
 ) -> LiveSession:
     size = (run.size or DEFAULT_SIZE).checked()
     before = _predecessor(daemon, actor, run.predecessor)
@@ -96,6 +107,7 @@ async def _start(
     cwd = run.cwd or user.pw_dir
     with daemon.policies.starting(session, user.pw_uid), contextlib.ExitStack() as undo:
         undo.callback(daemon.store.forget, session)
+        carry_over(session)
         judged = await judge_start(
             daemon.gate_judge,
             daemon.actors.authority,
@@ -127,6 +139,9 @@ async def _start(
         if level.reaches(Level.CONTAINED) and not run.with_keys:
             hidden = _hidden(daemon.home, user, env)
             env = {key: value for key, value in env.items() if key not in _NEED_KEYS}
+        # Should it be lost, its successor begins with the same.
+        kept = run.replace(argv=argv, cwd=cwd, env=env, size=size, level=level)
+        daemon.store.save_launch(session, kept)
         # Descriptors that are ours to close until the live session has them.
         ours = undo.enter_context(contextlib.ExitStack())
         bell, nonce = -1, ""

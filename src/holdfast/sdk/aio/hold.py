@@ -59,6 +59,14 @@ class Hold:
         """Acknowledge that a session was lost; without a name, every one that you may end."""
         return (await self._link.ask(m.Acknowledge(0, session), m.Sessions)).sessions
 
+    async def revive(self, session: str) -> Session:
+        """Start a session that follows a lost one: its command, name, labels, level, policies and
+        envelopes, in the directory and environment of its shell's last prompt. No process comes
+        back and no command line is run again. Not repeated when the connection is lost: it might
+        start two, so HostLost says to look first."""
+        revived = await self._link.ask(m.Revive(0, session), m.Revived, once=True)
+        return Session(self._link, revived.info)
+
     async def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
         """What policies hold until somebody approves, in the sessions you may see or in one, by
         its name or id; first what waits, the oldest first, then what was decided lately."""

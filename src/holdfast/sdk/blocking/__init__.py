@@ -262,6 +262,7 @@ class Hold(Face[hold.Hold]):
     session = waits_for(Session, hold.Hold.session)
     sessions = waits(hold.Hold.sessions)
     acknowledge = waits(hold.Hold.acknowledge)
+    revive = waits_for(Session, hold.Hold.revive)
     approvals = waits(hold.Hold.approvals)
     approve = waits(hold.Hold.approve)
     deny = waits(hold.Hold.deny)

@@ -263,6 +263,16 @@ class Acknowledge(Request, tag="acknowledge"):
     session: str = ""
 
 
+class Revive(Request, tag="revive"):
+    """Start a session that follows a lost one: the same command, name, labels, level, workspace,
+    policies and envelopes, in the directory and with the environment that the lost one's shell had
+    at its last prompt. No process comes back, and no command line is run. Needs the right to end
+    the lost one, which is acknowledged by it. Answered by Revived. Not to be repeated after a lost
+    connection: `show` says whether the lost one has a successor."""
+
+    session: str  # the lost one, by name or id
+
+
 class GetHost(Request, tag="host"):
     """What this host is and can do. Answered by HostShown."""
 
@@ -327,6 +337,14 @@ class Failed(Answer, tag="failed"):
 
 class Shown(Answer, tag="shown"):
     info: SessionInfo  # the session now; for `end`, with its true ending
+
+
+class Revived(Answer, tag="revived"):
+    info: SessionInfo  # the new session
+    predecessor: SessionId  # id of the lost one
+    left_behind: tuple[str, ...]  # what did not come back, for people
+    # the command line that its shell was running, which was not run again; empty when none was
+    running: str = ""
 
 
 class TerminalsDetached(Answer, tag="terminals_detached"):

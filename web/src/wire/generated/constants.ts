@@ -41,6 +41,10 @@ export type ErrorCode =
   | 'approval_changed'
   | 'bad_signature'
   | 'channel_broken'
+  | 'checkpoint_invalid'
+  | 'checkpoint_quota_reached'
+  | 'checkpoint_rolled_back'
+  | 'checkpoint_store_down'
   | 'command_not_found'
   | 'connection_reset'
   | 'coordination_down'
@@ -70,6 +74,7 @@ export type ErrorCode =
   | 'no_shell_integration'
   | 'no_such_actor'
   | 'no_such_approval'
+  | 'no_such_checkpoint'
   | 'no_such_machine'
   | 'no_such_session'
   | 'not_permitted'
@@ -97,7 +102,8 @@ export type ErrorCode =
 
 /** Codes after which the same may succeed later. */
 export const RETRYABLE: ReadonlySet<string> = new Set([
-  'channel_broken', 'connection_reset', 'coordination_down', 'fenced', 'gate_held', 'halt_failed',
-  'host_down', 'host_lost', 'output_gap', 'port_not_listening', 'rate_limited', 'relay_unreachable',
-  'session_busy', 'session_halted', 'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
+  'channel_broken', 'checkpoint_store_down', 'connection_reset', 'coordination_down', 'fenced',
+  'gate_held', 'halt_failed', 'host_down', 'host_lost', 'output_gap', 'port_not_listening',
+  'rate_limited', 'relay_unreachable', 'session_busy', 'session_halted', 'terminal_in_use',
+  'text_at_prompt', 'timed_out', 'turn_held',
 ])

@@ -423,6 +423,14 @@ export const handoff = record({
 })
 export interface Handoff extends Value<typeof handoff> {}
 
+/** What waited for approval when a session was lost. It was not done. */
+export const heldLine = record({
+  id: text, // the approval's id
+  text, // exactly what would have been done
+  actor: text, // who set it off, by name
+})
+export interface HeldLine extends Value<typeof heldLine> {}
+
 /** An input that was recorded shortly before a session was lost. */
 export const inFlightInput = record({
   seq: int, // number of its record in the journal
@@ -462,6 +470,21 @@ export const inviteInfo = record({
   revoked_at: optional(float), // seconds since 1970; null when it was not revoked
 })
 export interface InviteInfo extends Value<typeof inviteInfo> {}
+
+/** A lost session as its host last wrote it down, some seconds before. The output and the screen of that
+ * moment are those of `hold tail` and `hold screen`.
+ */
+export const lastKnown = record({
+  at: float, // when that was, seconds since 1970
+  state: openEnum<SessionState>(), // what it did then
+  cwd: text, // working directory of its main process
+  environment: withDefault(list(text), []), // names of exported variables that its shell had set, changed or removed since its start
+  jobs: withDefault(list(text), []), // its shell's jobs at its last prompt: `running sleep 100`
+  held: withDefault(list(heldLine), []), // what waited for approval
+  present: withDefault(list(attendee), []), // who was attached, first come first
+  holder: withDefault(text, ''), // who had the turn, by name; empty when it was free
+})
+export interface LastKnown extends Value<typeof lastKnown> {}
 
 /** The lease of a re-homeable session. While it is not `held`, the session is frozen, and everything that
  * acts on it, `attach` included, fails with `fenced`; `halt` and `end` do not.
@@ -545,6 +568,7 @@ export const sessionInfo = record({
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
   state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
+  last_known: optional(lastKnown), // of a session that was lost with its host: how it last was; null when nothing was written down
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 

@@ -51,18 +51,17 @@ def _restart(as_json: bool) -> int:
     began = time.monotonic()
     try:
         host = Host(client="hold daemon")
-    except HostDown:
+        old = host.connection.welcome.daemon_pid
+        # It may close before its answer is read; the new pid tells the truth.
+        with contextlib.suppress(HostLost):
+            host.restart_daemon()
+    except (HostDown, TimedOut):
         home = home_of(os.environ, os.getuid())
         if target_host() != home.socket or daemon_pid(home) is None:
             raise
         print("hold: the daemon does not answer; it is killed", file=sys.stderr)
         old = kill_daemon(home)
         host = Host(client="hold daemon")
-    else:
-        old = host.connection.welcome.daemon_pid
-        # It may close before its answer is read; the new pid tells the truth.
-        with contextlib.suppress(HostLost):
-            host.restart_daemon()
     with host:
         new = _await_other(host, old)
         _say_replaced(old, new, time.monotonic() - began, as_json=as_json)

@@ -19,7 +19,10 @@ from holdfast.sdk.client import Host
 SUMMARY = "list sessions with what each is doing"
 
 _COMMAND_CHARS = 60
-_HEADING = "Lost, and not acknowledged (`hold acknowledge NAME`, or --all):"
+_HEADING = (
+    "Lost, and not acknowledged (`hold revive NAME` starts a successor; `hold acknowledge NAME`, "
+    "or --all):"
+)
 
 
 def parser() -> Parser:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
-from holdfast.cli.text.in_flight import lost_lines
+from holdfast.cli.text.in_flight import last_known_lines, lost_lines
 from holdfast.cli.text.sanitize import sanitize as _plain
 from holdfast.cli.text.table import ago, amount, clock, residency_text
 from holdfast.model.info import CommandRecord, SessionInfo
@@ -67,6 +67,7 @@ def _sheet(info: SessionInfo, now: float) -> Iterator[tuple[str, str]]:
         yield "uses", f"{amount(info.residency.disk_bytes)} of disk"
     for line in lost_lines(info):
         yield "in flight", line
+    yield from last_known_lines(info)
     if info.acknowledged_at is not None:
         when = f"{clock(info.acknowledged_at)}, {ago(now - info.acknowledged_at)} ago"
         yield "loss", f"acknowledged by {_plain(info.acknowledged_by)}, {when}"

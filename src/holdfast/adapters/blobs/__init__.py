@@ -1,0 +1,1 @@
+"""Places for named blobs: a directory, or a bucket behind a URL."""

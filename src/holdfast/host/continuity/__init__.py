@@ -1,0 +1,12 @@
+"""What outlives a host: checkpoints.
+
+image_store.py      checkpoints kept in a place: saved, listed, loaded, deleted
+image_writer.py     a directory of images, stored in chunks
+image_reader.py     the same directory, checked and given out
+image_manifest.py   what is stored of a checkpoint besides its chunks
+image_cutting.py    where images are cut into chunks
+image_cipher.py     how chunks are named and encrypted
+image_census.py     which chunks there are, and the quota
+image_job.py        one save or load in threads: progress, and stopping it
+checkpoint_book.py  which checkpoint of each session was the last
+"""

@@ -1,0 +1,93 @@
+"""A checkpoint: what is said of one when it is saved, and what the image store adds."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from holdfast.model.ids import SessionId
+from holdfast.model.record import Record
+from holdfast.model.state import Level
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+_PREFIX = "ck-"
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # as in the ids of sessions
+_LENGTH = 16  # 80 random bits: no collisions within one host's store
+
+
+class CheckpointId(str):
+    """A checkpoint's random name, such as `ck-3k9xw2m7q0d5t8ha`. The prefix tells it from the name
+    or id of a session, where a verb takes either."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        body = text.removeprefix(_PREFIX)
+        if body == text or len(body) != _LENGTH or not set(body) <= set(_LETTERS):
+            raise ValueError(f"not a checkpoint id: {text[:40]!r}")
+        return super().__new__(cls, text)
+
+    @classmethod
+    def of_random(cls, entropy: bytes) -> Self:
+        """From 16 random bytes, of which each gives one letter."""
+        return cls(_PREFIX + "".join(_LETTERS[byte % 32] for byte in entropy[:_LENGTH]))
+
+
+class CheckpointKind(StrEnum):
+    """What was saved, and so what coming back from it means."""
+
+    MEMORY = "memory"  # the processes themselves, by CRIU
+    APPLICATION = "application"  # what the program gave of its own state; it starts anew with that
+
+
+class MachineNeeds(Record):
+    """What a machine must have for these images; compared before anything is touched."""
+
+    isa: str  # the instruction set, as `uname -m` says it
+    kernel: str = ""  # release it was taken on; "" when that does not matter
+    criu: str = ""  # version that wrote the images; "" for an application's own snapshot
+
+
+class CheckpointDescription(Record):
+    """What the host says of a checkpoint when it saves one."""
+
+    session: SessionId
+    session_name: str  # at that time
+    epoch: int  # of the incarnation that was saved
+    kind: CheckpointKind
+    created_at: float  # UNIX time
+    created_by: str  # actor id; "" for the host itself
+    level: Level
+    machine: MachineNeeds
+    journal_seq: int  # the last entry of the journal that this state includes
+    journal_head: bytes  # its hash
+    note: str  # what the actor wrote about it
+    frozen_ms: float  # for so long the session stood still
+    total_ms: float  # from the request until the images were complete; storing adds to it
+
+    @property
+    def order(self) -> tuple[int, int, float]:
+        """A later checkpoint of the same session is greater. Epoch and journal only rise, even if
+        a clock does not."""
+        return (self.epoch, self.journal_seq, self.created_at)
+
+
+class Checkpoint(CheckpointDescription):
+    """One that is stored."""
+
+    id: CheckpointId
+    host: bytes  # public key of the host that signed it
+    raw_bytes: int  # of all images
+    stored_bytes: int  # that this one added to the store: compressed, and without known chunks
+
+
+class CheckpointFile(Record):
+    """One file of the images, in the order in which their bytes are stored."""
+
+    path: str  # relative
+    mode: int  # permission bits
+    size: int = 0
+    link: str = ""  # where a symbolic link leads; then it has no bytes
+    directory: bool = False
