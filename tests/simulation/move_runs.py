@@ -60,9 +60,9 @@ class Run:
         world = self.world
         world.bad = world.bad or world.violation()
         for host in world.hosts:
-            for move in (host.source, host.target):
-                if move is not None:
-                    self.met[move.state] += 1
+            for kept in (host.kept_source, host.kept_target):
+                if kept is not None:  # of a daemon that died too
+                    self.met[kept.state] += 1
 
     # -- one step ---------------------------------------------------------------------------------
 

@@ -421,7 +421,7 @@ class Host:
             self.tree = self.tree._replace(frozen=True)
         after: list[tuple[ev.MoveEvent, bool]] = []
         if source is not None and not source.is_over:
-            after.append((ev.LeaseLost(self.world.now, "fenced"), True))
+            after.append((ev.FencedBeforeRelease(self.world.now, "fenced"), True))
         # As LeaseRunner does: its own tree stood still since.
         self.lives += 1
         old = self.lease
@@ -567,7 +567,7 @@ class World:
         if not host.up or request.host < 0:
             return
         if request.kind == "record":
-            host.give(ev.LookFailed(self.now), source=host.source is not None)
+            host.give(ev.RecordUnknown(self.now), source=host.source is not None)
         elif request.kind == "look":
             host.answered(request, lev.LookFailed(self.now))
         else:

@@ -120,7 +120,7 @@ def test_before_the_release_every_failure_ends_with_the_source_running_on(
     ]
     assert source_in(state).handle(ev.MoveFailed(1.0, "no room")) == ran_on
     assert source_in(state).handle(ev.Noted(1.0, MoveNote.FAILED, "no room")) == ran_on
-    assert source_in(state).handle(ev.LeaseLost(1.0, "no room")) == ran_on
+    assert source_in(state).handle(ev.FencedBeforeRelease(1.0, "no room")) == ran_on
     move = source_in(state)
     at = move.wakes_at()
     assert at is not None

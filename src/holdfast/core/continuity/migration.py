@@ -224,7 +224,7 @@ class SourceMove:
         self.epoch = event.epoch
         return self._run_on()
 
-    def _lease_lost(self, event: ev.LeaseLost) -> list[ev.MoveEffect]:
+    def _lease_lost(self, event: ev.FencedBeforeRelease) -> list[ev.MoveEffect]:
         if self.state is not SourceState.CUTOVER:
             return self._fail(event.now, event.reason)
         if self.released:
@@ -261,7 +261,7 @@ class SourceMove:
             return self._look()
         return []
 
-    def _look_failed(self, event: ev.LookFailed) -> list[ev.MoveEffect]:
+    def _look_failed(self, event: ev.RecordUnknown) -> list[ev.MoveEffect]:
         self._look_again(event.now)
         return []
 
@@ -474,7 +474,7 @@ class TargetMove:
     def _wait_for_release(self, now: float) -> None:
         self.deadline = self.look_at = now + MOVE_ASK_S
 
-    def _look_failed(self, event: ev.LookFailed) -> list[ev.MoveEffect]:
+    def _look_failed(self, event: ev.RecordUnknown) -> list[ev.MoveEffect]:
         if self.state is TargetState.PRIMED:
             self.look_at = event.now + MOVE_LOOK_S
         return []
@@ -523,9 +523,9 @@ _SOURCE_HANDLERS: dict[type[ev.MoveEvent], Callable[[SourceMove, Any], list[ev.M
     ev.Noted: SourceMove._noted,
     ev.MoveFailed: SourceMove._failed,
     ev.LeaseReleased: SourceMove._lease_released,
-    ev.LeaseLost: SourceMove._lease_lost,
+    ev.FencedBeforeRelease: SourceMove._lease_lost,
     ev.RecordIs: SourceMove._record_is,
-    ev.LookFailed: SourceMove._look_failed,
+    ev.RecordUnknown: SourceMove._look_failed,
     ev.Reclaimed: SourceMove._reclaimed,
     ev.ReclaimOusted: SourceMove._reclaim_ousted,
     ev.Disposed: SourceMove._disposed,
@@ -542,7 +542,7 @@ _TARGET_HANDLERS: dict[type[ev.MoveEvent], Callable[[TargetMove, Any], list[ev.M
     ev.Noted: TargetMove._noted,
     ev.MoveFailed: TargetMove._failed,
     ev.RecordIs: TargetMove._record_is,
-    ev.LookFailed: TargetMove._look_failed,
+    ev.RecordUnknown: TargetMove._look_failed,
     ev.Claimed: TargetMove._claimed,
     ev.ClaimOusted: TargetMove._claim_ousted,
     ev.Delivered: TargetMove._delivered,

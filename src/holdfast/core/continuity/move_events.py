@@ -73,7 +73,7 @@ class RecordIs(MoveEvent):
     ours: bool = False  # its owner is this host
 
 
-class LookFailed(MoveEvent):
+class RecordUnknown(MoveEvent):
     """The coordination point did not answer."""
 
 
@@ -102,7 +102,7 @@ class LeaseReleased(MoveEvent):
     """At the source: the record says so, or says that it is another's."""
 
 
-class LeaseLost(MoveEvent):
+class FencedBeforeRelease(MoveEvent):
     """At the source: fenced, before it was released."""
 
     reason: str
@@ -166,7 +166,7 @@ class Tell(MoveEffect):
 
 
 class LookAtRecord(MoveEffect):
-    """Answer with RecordIs or LookFailed."""
+    """Answer with RecordIs or RecordUnknown."""
 
 
 class TakeImage(MoveEffect):
