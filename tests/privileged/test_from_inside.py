@@ -306,6 +306,29 @@ def test_another_actors_text_at_the_prompt_has_both_behind_it(hold: Hold) -> Non
 
 
 @pytest.mark.requirement("A11")
+@pytest.mark.parametrize("way", ["exec", "send", "run"])
+def test_rights_are_not_given_by_way_of_another_session_either(hold: Hold, way: str) -> None:
+    """What a person runs here may be what an agent planted here, also when it writes elsewhere."""
+    here, there = lab(hold, f"from-{way}"), f"by-{way}"
+    assert by(hold, "otto", here, "true").returncode == 0
+    deed = "hold grant otto admin --all 2>&1; echo tried-$((40+2))"
+    if way == "run":
+        line = f"hold run -d --name {there} -- sh -c '{deed}; sleep 60'"
+    else:
+        lab(hold, there)
+        assert "otto has" in by(hold, "", there, f"hold grant otto execute {there}").stdout
+        line = f"hold {way} {there} {'--' if way == 'exec' else '--enter'} '{deed}'"
+    assert by(hold, "", here, line).returncode == 0
+    hold.ok("wait", there, "--for", "text:(?m)^tried-42", "--timeout", "20")
+    screen = hold.ok("screen", there, "--scrollback")
+    assert "an actor that wrote in" in screen and "(not_permitted)" in screen, screen
+    assert "admin" not in role(hold, "otto")
+    hold.ok("daemon", "restart")  # it is kept
+    again = by(hold, "", there, "hold grant otto admin --all") if way != "run" else None
+    assert again is None or "(not_permitted)" in again.stdout
+
+
+@pytest.mark.requirement("A11")
 def test_a_root_program_that_moves_itself_to_another_group_is_still_inside(
     hold: Hold, tmp_path: Path
 ) -> None:

@@ -1422,6 +1422,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_inside_rules",
                 "test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind",
+                "test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in",
             ),
             *_in(
                 "privileged/test_exec_gate_host",
@@ -1431,6 +1432,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_from_inside",
                 "test_a_connection_made_before_the_daemon_knows_its_session_is_from_inside",
                 "test_a_session_that_is_not_served_now_is_not_outside",
+                "test_rights_are_not_given_by_way_of_another_session_either",
                 "test_a_nested_attach_is_a_terminal_in_another_session",
                 "test_keys_that_are_made_while_a_session_runs_are_hidden_from_it",
                 "test_a_host_is_not_started_from_inside_its_own_session",
@@ -1576,6 +1578,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_save_cut_off_at_any_step_is_no_checkpoint_or_a_whole_one",
             ),
             *_in(
+                "unit/test_movability",
+                "test_what_is_in_the_way_is_named_with_its_reason_and_remedy",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_what_a_program_made_is_found",
+                "test_hold_can_move_answers_for_a_session_of_the_host",
+            ),
+            *_in(
                 "privileged/test_checkpoint_disk",
                 "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
                 "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
@@ -1597,12 +1608,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "host/revival.py",
             "host/session/discontinuity.py",
             "host/continuity/image_store.py",
+            "core/continuity/movability.py",
         ),
     ),
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
+        tests=_in(
+            "privileged/test_preflight",
+            "test_connections_are_told_apart_by_where_the_other_end_is",
+        ),
         open=MOVE,
+        files=("core/continuity/movability.py",),
     ),
     Requirement(
         "M4",
@@ -1841,6 +1858,27 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "process/test_reaping",
+                "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
+                "test_what_is_in_use_is_not_idle",
+                "test_a_pinned_session_stays_and_the_record_says_who_pinned_it",
+                "test_where_a_setting_says_so_it_warns_then_ends_and_says_by_whom",
+                "test_coming_back_after_the_warning_keeps_it",
+                "test_hold_reap_ends_at_once_for_whoever_asks_and_needs_the_host",
+                "test_metrics_have_the_population",
+                "test_a_setting_that_makes_no_sense_is_refused",
+            ),
+            *_in(
+                "unit/test_idle",
+                "test_a_session_that_nothing_uses_is_idle_since_it_was_last_used",
+                "test_each_kind_of_use_keeps_a_session",
+                "test_waiting_for_somebody_is_no_use",
+                "test_past_its_threshold_a_session_is_warned_of_then_reaped",
+                "test_what_cannot_be_evicted_is_ended_only_where_that_is_set",
+                "test_pinned_busy_and_thresholdless_sessions_are_never_due",
+                "test_beyond_the_bound_those_used_longest_ago_are_evicted",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_a_lost_session_is_pruned_only_after_it_was_acknowledged",
             ),
@@ -1863,7 +1901,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
         ),
         open=REAPING,
-        files=("core/retention.py", "host/retention.py", "journal/pruned.py"),
+        files=(
+            "core/continuity/idle.py",
+            "host/continuity/reaper.py",
+            "core/retention.py",
+            "host/retention.py",
+            "journal/pruned.py",
+        ),
     ),
     # -- F. Fencing and recovery --------------------------------------------------------------
     Requirement(

@@ -27,6 +27,13 @@ from holdfast.model.info import (
     LeaseInfo,
     SessionInfo,
 )
+from holdfast.model.movability import (
+    Movability,
+    MoveEstimate,
+    MoveFinding,
+    NeededFile,
+    ProcessMovability,
+)
 from holdfast.model.record import Record
 from holdfast.model.shell_state import Change
 from holdfast.model.size import Size
@@ -43,6 +50,7 @@ RECORDS: tuple[type[Record], ...] = (
     *(Graph, Process, OpenFile, Lock, Pipe, Socket, Terminal),
     *(m.StateEvent, m.ScreenShown, m.Accepted),
     *(PolicyInfo, JudgedLine, Explanation, PartShown, Facts),
+    *(Movability, ProcessMovability, MoveFinding, MoveEstimate, NeededFile),
 )
 
 

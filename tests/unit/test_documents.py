@@ -38,7 +38,7 @@ _SENSITIVE = {
     "revoke": "revoke", "make_invite": "invite", "revoke_invite": "invite", "prune": "prune",
     "revoke_device": "device revoke", "set_relays": "host", "restart_daemon": "daemon restart",
     "shutdown": "down", "policy_set": "policy set", "policy_off": "policy off", "adopt": "adopt",
-    "approve": "approve", "deny": "deny", "revive": "revive",
+    "approve": "approve", "deny": "deny", "revive": "revive", "reap": "reap",
 }  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def test_the_index_lists_every_document() -> None:
 
 
 ROOMS = [
-    *(f"core{room}" for room in ("", "/access", "/turn", "/lease")),
+    *(f"core{room}" for room in ("", "/access", "/turn", "/lease", "/continuity")),
     *(
         f"host{room}"
         for room in ("", "/session", "/connection", "/access", "/reach", "/continuity")

@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
+from holdfast.core import events as ev
 from holdfast.core.access import inside_rules
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.envelope_book import Live
 from holdfast.core.access.host_rules import RULES, About
 from holdfast.core.access.inside_rules import NEEDS, SENSITIVE
+from holdfast.core.turn.machine import TurnMachine
+from holdfast.host.connection.from_inside import note_writers
 from holdfast.host.connection.request_table import RequestTable
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import ALL, ROLES, Envelope, Scope
 from holdfast.model.errors import ActorRevoked, EnvelopeExpired, NotPermitted, RateLimited
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.inside import Inside
+from holdfast.model.limits import TURN_HOLDERS_MAX
 from holdfast.wire.messages import session as m
 from unit.test_request_table import HOST_UID, NOW, ROLE_NAMES, Sessions, actor, authority, rows
 
@@ -27,10 +31,28 @@ ADMIN, READER, NOBODY = actor(4, "admin"), actor(2, "read"), actor(1, "nothing")
 UNKNOWN = ActorId.of_key(b"?" * 32)
 
 
+class Written:
+    """A live session, to which it is told who has a part in what is written there."""
+
+    def __init__(self, id: str = "1" * 26) -> None:
+        self.spec = SimpleNamespace(id=SessionId(id))
+        self.core = SimpleNamespace(turn=TurnMachine())
+        self.handled = 0
+
+    def handle(self, event: ev.WrittenFromInside) -> None:
+        self.handled += 1
+        self.core.turn.add_writers(event.actors)
+
+
+class LiveSessions(Sessions):
+    def find_running(self, _: Actor, text: str, *, by_prefix: bool) -> Any:
+        return Written()
+
+
 def asked(tag: str, who: Actor, inside: Inside | None, judge: Authority) -> Any:
     operator: Any = SimpleNamespace(actor=who, uid=HOST_UID, inside=inside)
     request: Any = SimpleNamespace(tag=tag, session="s")
-    return RequestTable(rows(), Sessions(), judge, HOST_UID).answer(operator, request)
+    return RequestTable(rows(), LiveSessions(), judge, HOST_UID).answer(operator, request)
 
 
 def test_every_request_has_a_row() -> None:
@@ -131,7 +153,7 @@ def test_what_is_typed_from_inside_counts_against_the_rates_of_the_others_behind
     rights, scope = tuple(sorted(ROLES["execute"])), Scope.session(HERE)
     slow = Envelope(NOBODY.id, scope, rights, granted_by=HOST_ACTOR, bytes_per_s=40.0)
     judge.set(slow, now=NOW, live=[LIVE])
-    table = RequestTable(rows(), Sessions(), judge, HOST_UID)
+    table = RequestTable(rows(), LiveSessions(), judge, HOST_UID)
     both = Inside(HERE, (ADMIN.id, NOBODY.id), ())
     inside: Any = SimpleNamespace(actor=ADMIN, uid=HOST_UID, inside=both)
     outside: Any = SimpleNamespace(actor=ADMIN, uid=HOST_UID, inside=None)
@@ -175,7 +197,26 @@ def test_attaching_to_write_and_seizing_with_a_halt_need_more() -> None:
     operator: Any = SimpleNamespace(
         actor=ADMIN, uid=HOST_UID, inside=Inside(HERE, (READER.id,), (READER.id,))
     )
-    table = RequestTable(rows(), Sessions(), judge, HOST_UID)
+    table = RequestTable(rows(), LiveSessions(), judge, HOST_UID)
     with pytest.raises(NotPermitted):
         table.answer(operator, attach)
     table.answer(operator, attach.replace(observe=True))
+
+
+@pytest.mark.requirement("A11")
+def test_whoever_wrote_in_a_session_counts_as_a_writer_of_what_it_writes_in() -> None:
+    inside = Inside(HERE, (ADMIN.id,), (READER.id, ADMIN.id))
+    written: Any = Written()
+    own: Any = Written(HERE)
+    note_writers(inside, written)
+    assert set(written.core.turn.holders) == {READER.id, ADMIN.id}
+    note_writers(inside, written)  # each key would be kept once more
+    note_writers(None, written)
+    note_writers(inside, own)
+    assert (written.handled, own.handled, own.core.turn.holders) == (1, 0, ())
+
+
+def test_more_writers_than_are_kept_are_somebody_whom_nobody_knows() -> None:
+    turn = TurnMachine()
+    turn.add_writers([ActorId.of_key(number.to_bytes(32, "big")) for number in range(600)])
+    assert len(turn.holders) == TURN_HOLDERS_MAX and turn.has_written([UNKNOWN])

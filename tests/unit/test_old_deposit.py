@@ -54,6 +54,8 @@ ADDED_TO_INFO: dict[str, object] = {
     "held": "",
     "ungated": "",
     "state_since": None,
+    "pinned": False,
+    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -65,7 +67,13 @@ ADDED_TO_SHELL: dict[str, object] = {
 }
 ADDED_TO_ENDING = {"cause": None, "successor": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
-ADDED_TO_BLOB: dict[str, object] = {"leaves": None, "provenance_to": 0, "since": None}
+ADDED_TO_BLOB: dict[str, object] = {
+    "leaves": None,
+    "provenance_to": 0,
+    "since": None,
+    "pinned": False,
+    "used_at": None,
+}
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},

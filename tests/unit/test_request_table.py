@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,7 +36,7 @@ class _Anything:
 
 def rows() -> dict[str, Any]:
     room: Any = _Anything()
-    return handlers(*[room] * 12)
+    return handlers(*[room] * len(signature(handlers).parameters))
 
 
 def actor(number: int, name: str, uid: int = HOST_UID) -> Actor:
@@ -97,8 +98,10 @@ WHO_MAY = {
     "revoke_actor": {"admin"},
     "set_relays": {"admin"},
     "get_relays": {"admin"},
+    "can_take": {"admin"},
     "metrics": {"admin"},
     "prune": {"admin"},
+    "reap": {"admin"},
     "restart_daemon": {"admin"},
     "shutdown": {"admin"},
 }
@@ -117,7 +120,16 @@ def test_who_may_ask_before_anything_is_looked_at(tag: str) -> None:
                 asked(tag, who, judge)
 
 
-HOST_WIDE = {"set_relays", "get_relays", "metrics", "prune", "restart_daemon", "shutdown"}
+HOST_WIDE = {
+    "set_relays",
+    "get_relays",
+    "can_take",
+    "metrics",
+    "prune",
+    "reap",
+    "restart_daemon",
+    "shutdown",
+}
 
 
 @pytest.mark.requirement("A2")

@@ -13,7 +13,7 @@ from holdfast.cli.session_address import select_machine
 from holdfast.model.errors import HoldfastError, StorageFailed
 from holdfast.sdk import host_start
 
-# In the order of `hold --help`. A verb's file is its name; `import` keywords would need another.
+# In the order of `hold --help`. A verb's file is its name, with `_` for `-`.
 # A group is a folder of `cli/verbs`.
 GROUPS = {
     "sessions": (
@@ -26,7 +26,10 @@ GROUPS = {
         "end",
         "acknowledge",
         "revive",
+        "pin",
+        "unpin",
     ),
+    "continuity": ("can-move",),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),
@@ -43,12 +46,14 @@ GROUPS = {
         "mcp",
         "doctor",
         "prune",
+        "reap",
         "metrics",
         "completion",
     ),
 }
 TITLES = {
     "sessions": "Sessions",
+    "continuity": "Continuity",
     "input": "Input",
     "observe": "Observation",
     "access": "Access and turn",
@@ -178,7 +183,8 @@ def _no_such_verb(word: str) -> int:
 
 
 def load(verb: str) -> ModuleType:
-    return import_module(f"holdfast.cli.verbs.{_GROUP_OF[verb]}.{verb}")
+    file = verb.replace("-", "_")
+    return import_module(f"holdfast.cli.verbs.{_GROUP_OF[verb]}.{file}")
 
 
 def _say(error: HoldfastError, status: int) -> int:

@@ -3,7 +3,7 @@
 access/            who may do what: envelopes, grants, invites
 turn/              the right to write now
 lease/             which incarnation may be attached to now
-continuity/        a move to another host
+continuity/        a session's life beyond one host, and beyond the need for it
 gate/              what an effect is judged by before it commits, and measured by afterwards
 session.py         all of these composed: the one mutator of a session
 events.py          what can happen to a session

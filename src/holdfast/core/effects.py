@@ -135,6 +135,12 @@ class ChangeName(Effect):
     name: str
 
 
+class RecordPin(Effect):
+    """Whether reaping leaves it alone has changed."""
+
+    pinned: bool
+
+
 class EndTree(Effect):
     """Hang up the terminal, end the tree."""
 

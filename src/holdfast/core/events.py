@@ -11,7 +11,7 @@ from holdfast.core.turn.events import TurnEvent
 from holdfast.model.action import DeclaredAction
 from holdfast.model.errors import HoldfastError
 from holdfast.model.gate import ProposedEffect, Verdict
-from holdfast.model.ids import OperatorId
+from holdfast.model.ids import ActorId, OperatorId
 from holdfast.model.record import Record
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
@@ -168,10 +168,23 @@ class AuthorityChanged(SessionEvent):
     """Envelopes or actors changed: whoever lost a right that it is using loses its use too."""
 
 
+class WrittenFromInside(SessionEvent):
+    """A program in another session is about to write here, or started this one: whoever wrote there
+    has a part in it."""
+
+    actors: tuple[ActorId, ...]
+
+
 class RenameAsked(SessionEvent):
     """Another name, which is kept free for it."""
 
     name: str
+
+
+class PinAsked(SessionEvent):
+    """It shall not be reaped however long nobody uses it, or shall be again."""
+
+    pinned: bool
 
 
 class DetachAsked(SessionEvent):

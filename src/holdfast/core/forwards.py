@@ -42,6 +42,9 @@ class Forwards:
         self._open.pop((event.operator, event.number), None)
         return []
 
+    def count(self) -> int:
+        return len(self._open)
+
     def actors(self) -> set[str]:
         """Whose rights matter while these are open."""
         return set(self._open.values())

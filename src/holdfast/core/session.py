@@ -91,6 +91,7 @@ class SessionMachine:
         in_force: Callable[[], bool] | None = None,
         gate: SavedGate | None = None,
         now: float = 0.0,
+        pinned: bool = False,
         keys_rebound: Callable[[], bool] = lambda: False,
         resize_runs: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -103,6 +104,7 @@ class SessionMachine:
         self.size = size
         self.halted_actors = halted_actors  # whose processes alone are
         self._resuming_actors: frozenset[str] = frozenset()  # those, when a resume was asked for
+        self.pinned = pinned  # it is not reaped (core.continuity.idle)
         self.ending: Ending | None = None
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
@@ -685,6 +687,19 @@ class SessionMachine:
         self._check(event.actor, Right.END, event.now)
         return [do.ChangeName(event.name), do.SaveParcel()]
 
+    def _written_from_inside(self, event: ev.WrittenFromInside) -> list[do.Effect]:
+        self.turn.add_writers(event.actors)
+        return [do.SaveParcel()]
+
+    def _pin_asked(self, event: ev.PinAsked) -> list[do.Effect]:
+        """It uses the host's memory for as long as it is pinned: whoever may write may say so."""
+        self._alive()
+        self._check(event.actor, Right.INPUT, event.now)
+        if self.pinned == event.pinned:
+            return []
+        self.pinned = event.pinned
+        return [do.RecordPin(event.pinned), do.SaveParcel()]
+
     def _detach_asked(self, event: ev.DetachAsked) -> list[do.Effect]:
         """Everybody may detach terminals of its own; those of others need the right to seize."""
         self._alive()
@@ -744,7 +759,7 @@ def _fenced() -> Fenced:
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
-    *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, TurnStep),
+    *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, ev.PinAsked, TurnStep),
     *(ev.ApprovalDecided, ev.EffectHeld),
 )
 
@@ -768,6 +783,8 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,
     ev.RenameAsked: SessionMachine._rename_asked,
+    ev.WrittenFromInside: SessionMachine._written_from_inside,
+    ev.PinAsked: SessionMachine._pin_asked,
     ev.DetachAsked: SessionMachine._detach_asked,
     ev.EndAsked: SessionMachine._end_asked,
     ev.MainEnded: SessionMachine._main_ended,

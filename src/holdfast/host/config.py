@@ -6,12 +6,18 @@ import logging
 import tomllib
 
 from holdfast.core.access.user_quotas import UserQuotas
+from holdfast.core.continuity.idle import IdlePolicy
 from holdfast.core.turn.policy import DEFAULT_POLICY, policy
 from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
     CHECKPOINT_QUOTA_BYTES,
+    IDLE_CONTAINED_S,
+    IDLE_MOVABLE_S,
+    IDLE_PLAIN_S,
+    IDLE_RESIDENT_MAX,
+    IDLE_WARNING_S,
     METRICS_TOKEN_MIN_CHARS,
     RETENTION_BYTES,
     RETENTION_DAYS,
@@ -51,6 +57,12 @@ class Config(Record):
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
     checkpoint_store: str = ""  # a directory or a URL; default: in the host's state directory
     checkpoint_quota_bytes: int = CHECKPOINT_QUOTA_BYTES  # of all checkpoints; 0: any amount
+    idle_movable_s: float = IDLE_MOVABLE_S  # unused for so long: evicted; 0: never
+    idle_contained_s: float = IDLE_CONTAINED_S  # reported, and ended with idle_end; 0: never
+    idle_plain_s: float = IDLE_PLAIN_S  # the same
+    idle_warning_s: float = IDLE_WARNING_S  # between the warning and that
+    idle_end: bool = False  # what cannot be evicted is ended
+    idle_resident_max: int = IDLE_RESIDENT_MAX  # evictable idle sessions in memory; 0: any number
     metrics_token: str = ""  # who has it may read /metrics of the host's own relay
 
     @property
@@ -59,12 +71,24 @@ class Config(Record):
             self.user_connections, self.user_sessions, self.user_ring_bytes, self.user_disk_bytes
         )
 
+    @property
+    def idle_policy(self) -> IdlePolicy:
+        after: dict[str, float] = {
+            Level.PLAIN: self.idle_plain_s,
+            Level.CONTAINED: self.idle_contained_s,
+            Level.MOVABLE: self.idle_movable_s,
+        }
+        return IdlePolicy(after, self.idle_warning_s, self.idle_end, self.idle_resident_max)
+
     def checked(self) -> Config:
         check_ring(self.ring_bytes)
         if not 0 <= self.scrollback_lines <= 1_000_000:
             raise InvalidArgument("scrollback_lines must be 0 to 1000000")
         if not 0 <= self.retention_days < float("inf") or self.retention_bytes < 0:
             raise InvalidArgument("retention_days and retention_bytes must be 0 or more")
+        idle = (*self.idle_policy.after_s.values(), self.idle_warning_s, self.idle_resident_max)
+        if not all(0 <= each < float("inf") for each in idle):
+            raise InvalidArgument("what begins with idle_ must be 0 or more")
         if self.checkpoint_quota_bytes < 0:
             raise InvalidArgument("checkpoint_quota_bytes must be 0 or more")
         if self.checkpoint_store and not _is_place(self.checkpoint_store):

@@ -32,6 +32,8 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.preflight import PreflightRequests
+from holdfast.host.continuity.reaper import NoEviction, Reaper
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -71,7 +73,7 @@ from holdfast.model.errors import HoldfastError
 from holdfast.model.gate import EffectKind
 from holdfast.model.home import Home
 from holdfast.model.ids import ActorId, SessionId
-from holdfast.model.info import Finding, HostInfo, PrunedSession, Residency
+from holdfast.model.info import Finding, HostInfo, IdleSession, PrunedSession, Residency
 from holdfast.model.size import Size
 from holdfast.model.state import Level
 from holdfast.ports.gate_policy import GatePolicy
@@ -183,6 +185,7 @@ class Daemon:
             self._session_pruned,
         )
         self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
+        self.reaper = Reaper(self.registry.live, self.config.idle_policy, NoEviction())
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -257,6 +260,7 @@ class Daemon:
                 lambda actor, session: self.registry.find_live(actor, session) is not None,
                 self.uid,
             ),
+            PreflightRequests(),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
 
@@ -276,11 +280,15 @@ class Daemon:
         await self._metrics.listen()
         self.relay_list.start()
         log.info("daemon %d ready, %d sessions", os.getpid(), len(self.registry.live))
-        pruning = loop.create_task(self.retention.run())
+        by_themselves = [
+            loop.create_task(self.retention.run()),
+            loop.create_task(self.reaper.run()),
+        ]
         try:
             await self._stopped
         finally:
-            pruning.cancel()
+            for each in by_themselves:
+                each.cancel()
             self._metrics.close()
             self._supervisor.close(loop)
             if "images" in vars(self):
@@ -421,7 +429,11 @@ class Daemon:
         used = await self._used()
         ended = await asyncio.to_thread(self.retention.disk_bytes)
         here, came = self.operators.connected(), self.operators.came
-        return metrics.text(infos, used, ended, self.counts, here, came, self.starts)
+        await self.reaper.look()
+        return metrics.text(infos, used, ended, self.counts, here, came, self.starts, self.reaper)
+
+    async def reap(self, actor: ActorId, *, dry_run: bool) -> tuple[IdleSession, ...]:
+        return await self.reaper.reap(actor, dry_run=dry_run)
 
     async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]:
         return await self.retention.prune(dry_run=dry_run)

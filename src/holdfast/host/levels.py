@@ -29,6 +29,13 @@ def highest() -> Level:
     return Level.CONTAINED if isinstance(criu.find(), str) else Level.MOVABLE
 
 
+@functools.cache
+def criu_version() -> str:
+    """Of the CRIU that works here; empty when there is none. Not on the loop, as `highest`."""
+    found = criu.find() if os.geteuid() == 0 else ""
+    return "" if isinstance(found, str) else found.version()
+
+
 def findings(home: Home) -> list[Finding]:
     """Every line of the doctor."""
     return [
@@ -120,7 +127,7 @@ def _criu_finding() -> Finding:
     found = criu.find() if os.getuid() == 0 else "needs root"
     if isinstance(found, str):
         return Finding("movable sessions", False, found, "python -m holdfast.adapters.criu.install")
-    return Finding("movable sessions", True, f"CRIU {found.version()}")
+    return Finding("movable sessions", True, f"CRIU {criu_version()}")
 
 
 def _storage_finding(home: Home) -> Finding:

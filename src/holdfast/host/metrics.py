@@ -4,8 +4,10 @@ actor. Counters begin at 0 with each daemon, as Prometheus expects of a process 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
+from holdfast.core.continuity.idle import IdleAction
 from holdfast.model.info import Residency, SessionInfo
 from holdfast.model.state import SessionState
 
@@ -21,6 +23,18 @@ class Counts:
         self.refusals = 0
 
 
+class Idleness(Protocol):
+    """What reaping knows and did."""
+
+    @property
+    def reaped(self) -> Mapping[IdleAction, int]: ...
+
+    @property
+    def failed(self) -> int: ...
+
+    def population(self) -> Mapping[str, int]: ...
+
+
 def text(
     sessions: Iterable[SessionInfo],
     used: Residency,
@@ -29,6 +43,7 @@ def text(
     connected: int,
     came: int,
     restarts: int,
+    idleness: Idleness,
 ) -> str:
     """`used`: by all live sessions; `ended_bytes`: on disk, by the ended; `connected`: operators
     now, and those that `came` since this daemon started."""
@@ -53,7 +68,25 @@ def text(
         ("daemon_restarts_total", "counter", "daemons before this one", restarts),
     ):
         lines += [*_family(name, kind, meaning), f"holdfast_{name} {value}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_idle(idleness)]) + "\n"
+
+
+def _idle(idleness: Idleness) -> list[str]:
+    meanings = {
+        "idle": "live sessions that nothing uses",
+        "due": "live sessions unused for longer than their threshold",
+        "pinned": "live sessions that are never reaped",
+        "evictable": "idle sessions in memory that can be evicted",
+    }
+    found = idleness.population()
+    lines = _family("resident_sessions", "gauge", "live sessions as reaping sees them")
+    lines[0] += ": " + ", ".join(f"{name}: {meaning}" for name, meaning in meanings.items())
+    lines += [f'holdfast_resident_sessions{{kind="{name}"}} {found[name]}' for name in meanings]
+    lines += _family("reaped_total", "counter", "sessions reaped by this daemon")
+    for action in (IdleAction.EVICT, IdleAction.END):
+        lines.append(f'holdfast_reaped_total{{action="{action}"}} {idleness.reaped[action]}')
+    lines += _family("reap_failures_total", "counter", "sessions that could not be reaped")
+    return [*lines, f"holdfast_reap_failures_total {idleness.failed}"]
 
 
 def _family(name: str, kind: str, meaning: str) -> list[str]:

@@ -15,9 +15,9 @@ from typing import Protocol
 from holdfast.core.access import inside_rules
 from holdfast.core.access.authority import Authority
 from holdfast.host.clock import now
+from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.lost_sessions import LostSessions
 from holdfast.host.near_end import NearEnd
-from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session_store import SessionStore, Stored
 from holdfast.journal.entries import Body, RevivedEntry
 from holdfast.model.actor import Actor
@@ -36,10 +36,8 @@ class _Record(Protocol):
     def record(self, actor: str, body: Body, /) -> object: ...
 
 
-class StartedSession(Protocol):
+class StartedSession(WrittenElsewhere, Protocol):
     """The successor."""
-
-    spec: SessionSpec
 
     @property
     def journal(self) -> _Record: ...
@@ -95,6 +93,7 @@ class Revival:
             ]
 
         live = await self._start(actor, run, carry_over)
+        note_writers(inside, live)
         left_behind = (*missing, *_left_behind(info))
         reported = near is not None and near.environment is not None
         live.journal.record(

@@ -135,6 +135,30 @@ class Renamed(Body, tag="renamed", lifecycle=True):
     name: str
 
 
+class PinnedEntry(Body, tag="pinned"):
+    """The actor had the session kept from being reaped, or no longer."""
+
+    pinned: bool
+
+
+class ReapWarnedEntry(Body, tag="reap_warned"):
+    """Nobody uses the session; the host's policy will do something about it."""
+
+    action: str  # `evict` or `end`
+    why: str  # for people
+    idle_since: float
+    at: float  # when
+
+
+class ReapedEntry(Body, tag="reaped", lifecycle=True):
+    """The host's policy, or whoever asked it to, has the idle session evicted or ended. What came
+    of it follows."""
+
+    action: str  # `evict` or `end`
+    why: str  # for people
+    idle_since: float
+
+
 class RevivedEntry(Body, tag="revived", lifecycle=True):
     """The actor had this session started to follow a lost one (`began.predecessor`), with what was
     on disk of that one."""

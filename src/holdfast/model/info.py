@@ -165,6 +165,7 @@ class SessionInfo(Record):
     # since when it is halted, fenced or stopped, seconds since 1970; null in other states, which
     # `last_command` and `last_output_at` date, and where nobody saw it begin
     state_since: float | None = None
+    pinned: bool = False  # `hold pin`: it is not reaped, however long nobody uses it
     # of a session that was lost with its host: how it last was; null when nothing was written down
     last_known: LastKnown | None = None
 
@@ -177,6 +178,20 @@ class PrunedSession(Record):
     ended_at: float  # seconds since 1970
     bytes: int  # what that frees
     why: str  # `age`: it ended longer ago than `retention_days`; `size`: all use too much together
+
+
+class IdleSession(Record):
+    """A live session that nobody has used for longer than its level's threshold."""
+
+    id: SessionId  # its id
+    name: str  # its name
+    level: Level  # its level
+    idle_since: float  # seconds since 1970
+    # what becomes of it: `evict` (checkpointed, then asleep), `end`, or `keep`: nothing, `why` says
+    # what would have to change
+    action: str
+    why: str  # for people; of one that could not be reaped the reason of that
+    reaped: bool  # it was evicted or ended by this request
 
 
 class BlameLine(Record):

@@ -64,6 +64,9 @@ RETENTION_DAYS = (
     30.0  # ended sessions are kept on disk for so long, unless a setting says otherwise
 )
 RETENTION_BYTES = 4 << 30  # and together at most so much of it; then the oldest are removed
+DELETED_FILE_MAX_BYTES = (
+    64 << 20
+)  # of one that is still open, in a checkpoint; a larger one is refused
 # Of all checkpoints of a host, compressed; then a further one is refused. Some dozens of a session
 # of a gigabyte: the second and later ones store only what changed.
 CHECKPOINT_QUOTA_BYTES = 16 << 30
@@ -81,6 +84,14 @@ NEAR_END_SETTLE_S = 1.0  # a change of a session is on disk by then, for the dea
 NEAR_END_EVERY_S = 5.0  # but one session is not written more often than that
 NEAR_END_OUTPUT_BYTES = 64 << 10  # of its latest output: a screen and some pages above it
 NEAR_END_AT_ONCE = 32  # sessions written in one round; the rest waits for the next, a second later
+IDLE_MOVABLE_S = 24 * 3600.0  # unused for so long, a movable session is evicted: it can wake
+IDLE_CONTAINED_S = 7 * 24 * 3600.0  # a contained one is reported, and ended where that is set
+IDLE_PLAIN_S = 7 * 24 * 3600.0  # the same
+IDLE_WARNING_S = 600.0  # between the warning and the deed: time to come back, or to pin it
+IDLE_RESIDENT_MAX = 256  # evictable idle sessions in memory; then those used longest ago are due
+REAP_LOOK_MAX_S = 30.0  # how often sessions are looked at: a look costs some 0.1 ms for each
+REAP_LOOK_MIN_S = 0.2  # and with thresholds of seconds
+REAP_AT_ONCE = 4  # sessions reaped in one round, one after the other: a checkpoint fills the disk
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 IN_FLIGHT_INPUTS = 5  # the last inputs named of a lost session
 IN_FLIGHT_TEXT_CHARS = 200  # of each of them, and of text that was not submitted

@@ -173,6 +173,10 @@ class Host:
         found = self.show(session, exact=True)
         return self.ask(m.Rename(0, found.id, name), m.Shown).info
 
+    def pin(self, session: str, pinned: bool = True) -> SessionInfo:
+        """Whether it is kept from being reaped."""
+        return self.ask(m.Pin(0, session, pinned), m.Shown).info
+
     def detach_terminals(self, session: str, *, others: bool = False) -> m.TerminalsDetached:
         request = m.DetachTerminals(0, session, others)
         return self.ask(request, m.TerminalsDetached)

@@ -84,6 +84,18 @@ class OperatorsChanged(Event):
     size: Size
 
 
+class ReapNotice(Event):
+    """Nobody uses a session, and its host is about to do something about it. Whoever attaches,
+    writes to it or pins it keeps it."""
+
+    name: str
+    step: str  # "warned", or "reaping": it happens now
+    action: str  # "evict" (checkpointed, then asleep) or "end"
+    why: str
+    at: float
+    due_at: float  # when it happens
+
+
 class Dropped(Event):
     """Events were left out here."""
 

@@ -116,6 +116,7 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     state_since: null,
     last_known: null,
+    pinned: false,
     ungated: '',
     shaped_by: [],
     workspace: '',

@@ -232,6 +232,8 @@ def _denied(body: e.DeniedEntry, name: Name) -> str:
     return f"denied {body.id}" + (f": {sanitize(body.note)}" if body.note else "")
 
 
+_REAPED = {"evict": "evicted to disk", "end": "ended"}
+
 _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.Began: _began,
     e.CarriedOn: _carried_on,
@@ -248,6 +250,16 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.RefusedEntry: _refused,
     e.Unrecorded: _unrecorded,
     e.DetachedByEntry: lambda body, name: f"detached the terminal {body.operator[:8]}",
+    e.PinnedEntry: lambda body, name: (
+        "pinned it: it is not reaped" if body.pinned else "unpinned it: it may be reaped"
+    ),
+    e.ReapWarnedEntry: lambda body, name: (
+        f"warned that it is idle and will be {_REAPED.get(body.action, body.action)}: "
+        f"{sanitize(body.why)}"
+    ),
+    e.ReapedEntry: lambda body, name: (
+        f"had it {_REAPED.get(body.action, body.action)}: {sanitize(body.why)}"
+    ),
     e.RevivedEntry: lambda body, name: (
         f"had it follow {body.predecessor}, which was lost, in {sanitize(body.cwd)}"
     ),

@@ -58,12 +58,14 @@ RULES: dict[str, Rule] = {
     "list": _EVERYONE,
     "show": _KNOWN,
     "graph": _LIVE,
+    "can_move": _LIVE,
     "screen": _KNOWN,
     "attach": _KNOWN,
     "detach": _EVERYONE,  # a channel of its own
     "share": _LIVE,
     "watch": _ANY,
     "rename": _LIVE,
+    "pin": _LIVE,
     "detach_terminals": _LIVE,
     "end": _KNOWN,
     # And the right to end it there: as a session is started, and as its loss is acknowledged.
@@ -134,8 +136,10 @@ RULES: dict[str, Rule] = {
     "host": _EVERYONE,
     "set_relays": _HOST_WIDE,
     "get_relays": _HOST_WIDE,
+    "can_take": _HOST_WIDE,  # it tells of any file which version is here
     "metrics": _HOST_WIDE,  # it counts the sessions of every user
     "prune": _HOST_WIDE,
+    "reap": _HOST_WIDE,
     "restart_daemon": _HOST_WIDE,
     "shutdown": _HOST_WIDE,
 }

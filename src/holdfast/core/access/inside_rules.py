@@ -24,7 +24,7 @@ from holdfast.core.access.envelope_book import Live
 from holdfast.model.actor import Actor
 from holdfast.model.envelope import Right
 from holdfast.model.errors import NotPermitted
-from holdfast.model.ids import ActorId
+from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.inside import Inside
 
 _OUTSIDE = "run it in a terminal that is not in a session of this host"
@@ -38,11 +38,13 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     # In the session named.
     "show": _SEES,
     "graph": _SEES,
+    "can_move": _SEES,
     "screen": _SEES,
     "attach": _SEES,  # to write: `rights_needed`
     "share": _SEES,
     "watch": _SEES,
     "rename": (Right.END,),
+    "pin": (Right.INPUT,),
     "detach_terminals": _SEES,  # of others: the session machine
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
@@ -106,8 +108,10 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "host": _NOTHING,
     "set_relays": _GRANTS,
     "get_relays": _GRANTS,
+    "can_take": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,
+    "reap": _GRANTS,
     "restart_daemon": _GRANTS,
     "shutdown": (Right.GRANT, Right.END),
 }
@@ -117,9 +121,22 @@ SENSITIVE = frozenset(
         "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
-        "revive",
+        "revive", "reap",
     )
 )  # fmt: skip
+
+
+# Requests that write in a session.
+WRITES = frozenset(("input", "submit", "keys", "exec", "action", "signal"))
+
+
+def hands_on(inside: Inside, session: SessionId) -> tuple[ActorId, ...]:
+    """Who has a part in what a program inside one session writes in another, or in one that it
+    starts. Whoever wrote in the first may have made it do so, and so counts as a writer of the
+    second: else what is sensitive would be asked for from there."""
+    if session == inside.session:
+        return ()
+    return tuple(dict.fromkeys((*inside.actors, *inside.writers)))
 
 
 def rights_needed(tag: str, *, writes: bool = False, halts: bool = False) -> tuple[Right, ...]:

@@ -8,7 +8,7 @@ policy's (`policy.py`). What is typed does not come here, only that something wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from holdfast.core.turn import events as ev
@@ -67,7 +67,8 @@ class TurnMachine:
         self.held_until = 0.0  # the holder said that it needs it until then
         self.command_of: ActorId | None = None  # whose command line the shell runs
         self.queue: tuple[Waiting, ...] = ()
-        self.holders: tuple[ActorId, ...] = ()  # everybody that ever held it, TURN_HOLDERS_MAX
+        # Everybody that ever held it, and `add_writers`; at most TURN_HOLDERS_MAX.
+        self.holders: tuple[ActorId, ...] = ()
         self._names = names
         self.session = session
 
@@ -83,6 +84,15 @@ class TurnMachine:
 
     def may_write(self, actor: ActorId) -> bool:
         return self.holder == actor
+
+    def has_written(self, actors: Collection[ActorId]) -> bool:
+        """Whether all of these are known to have a part in what was written."""
+        return len(self.holders) >= TURN_HOLDERS_MAX or {*actors} <= {*self.holders}
+
+    def add_writers(self, actors: Collection[ActorId]) -> None:
+        """These have a part in what is written from now on, without having the turn."""
+        new = tuple(each for each in actors if each not in self.holders)
+        self.holders = (*self.holders, *new)[:TURN_HOLDERS_MAX]
 
     def wrote(self, now: float) -> None:
         """The holder wrote."""
@@ -367,8 +377,8 @@ class TurnMachine:
         self.explicit, self.seized = explicit and to is not None, seized
         self.blind = self.blind and to == before
         self.away, self.held_until = False, 0.0
-        if to is not None and to not in self.holders and len(self.holders) < TURN_HOLDERS_MAX:
-            self.holders = (*self.holders, to)
+        if to is not None:
+            self.add_writers((to,))
         return ev.Moved(step, before, to, now, shown_text(reason), by)
 
 

@@ -13,7 +13,10 @@ from typing import Protocol
 
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.proc import peer
+from holdfast.core import events as ev
+from holdfast.core.access import inside_rules
 from holdfast.core.session import SessionMachine
+from holdfast.host.clock import now
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.inside import Inside
@@ -27,6 +30,12 @@ class WrittenSession(Protocol):
     core: SessionMachine
 
 
+class WrittenElsewhere(WrittenSession, Protocol):
+    """A live session in which a program of another one writes."""
+
+    def handle(self, event: ev.SessionEvent) -> object: ...
+
+
 def inside_of(
     sock: socket.socket, live: Mapping[SessionId, WrittenSession], own: peer.OwnTraces
 ) -> Inside | None:
@@ -38,6 +47,13 @@ def inside_of(
     writers = _writers(live[found.session])
     actors = tuple(map(ActorId, found.actors)) or writers
     return Inside(found.session, actors, writers, bool(live[found.session].spec.place.cgroup))
+
+
+def note_writers(inside: Inside | None, written: WrittenElsewhere) -> None:
+    """Before a program in one session writes in another, or when it has started one."""
+    actors = inside_rules.hands_on(inside, written.spec.id) if inside is not None else ()
+    if not written.core.turn.has_written(actors):
+        written.handle(ev.WrittenFromInside(HOST_ACTOR, now(), actors))
 
 
 def _writers(session: WrittenSession) -> tuple[ActorId, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.session_registry import Specified
 from holdfast.model.ids import ActorId, SessionId
-from holdfast.model.info import HostInfo, PrunedSession
+from holdfast.model.info import HostInfo, IdleSession, PrunedSession
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ class StoppableHost(Protocol):
     async def metrics(self) -> str: ...
 
     async def prune(self, *, dry_run: bool) -> tuple[PrunedSession, ...]: ...
+
+    async def reap(self, actor: ActorId, *, dry_run: bool) -> tuple[IdleSession, ...]: ...
 
     def stop(self) -> None: ...
 
@@ -47,6 +49,10 @@ class HostRequests:
 
     async def prune(self, _: OperatorConnection, request: m.Prune) -> m.Answer:
         return m.Pruned(request.id, await self._host.prune(dry_run=request.dry_run))
+
+    async def reap(self, operator: OperatorConnection, request: m.Reap) -> m.Answer:
+        found = await self._host.reap(operator.actor.id, dry_run=request.dry_run)
+        return m.Reaped(request.id, found)
 
     def restart_daemon(self, _: OperatorConnection, request: m.RestartDaemon) -> m.Answer:
         asyncio.get_running_loop().call_soon(self._host.stop)

@@ -7,7 +7,7 @@ the handler runs. Handlers are in the room of their subject (session, access, re
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from holdfast.core.access import host_rules, inside_rules
 from holdfast.core.access.authority import Authority
@@ -16,7 +16,9 @@ from holdfast.core.access.host_rules import RULES, About, Rule
 from holdfast.host.access.requests import AccessRequests
 from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
+from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -65,6 +67,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -72,12 +75,14 @@ def handlers(
         "list": session.list,
         "show": session.show,
         "graph": session.graph,
+        "can_move": preflight.can_move,
         "screen": session.screen,
         "attach": session.attach,
         "detach": session.detach,
         "share": session.share,
         "watch": session.watch,
         "rename": session.rename,
+        "pin": session.pin,
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
@@ -134,8 +139,10 @@ def handlers(
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
         "host": host.host,
+        "can_take": preflight.can_take,
         "metrics": host.metrics,
         "prune": host.prune,
+        "reap": host.reap,
         "restart_daemon": host.restart_daemon,
         "shutdown": host.shutdown,
         "approvals": approvals.approvals,
@@ -168,6 +175,8 @@ class RequestTable:
         found = self._session(rule.scope, actor, request) if rule.scope is not About.HOST else None
         if operator.inside is not None:
             self._check_inside(operator, operator.inside, request, found)
+            if request.tag in inside_rules.WRITES:
+                note_writers(operator.inside, cast(WrittenElsewhere, found))
         if rule.scope is About.HOST:
             return handler(operator, request)
         return handler(operator, request, found)

@@ -1,5 +1,6 @@
 """What outlives a host: checkpoints.
 
+preflight.py        whether a session could be moved now
 image_store.py      checkpoints kept in a place: saved, listed, loaded, deleted
 image_writer.py     a directory of images, stored in chunks
 image_reader.py     the same directory, checked and given out
@@ -8,5 +9,6 @@ image_cutting.py    where images are cut into chunks
 image_cipher.py     how chunks are named and encrypted
 image_census.py     which chunks there are, and the quota
 image_job.py        one save or load in threads: progress, and stopping it
+reaper.py           sessions that nobody uses: warned of, evicted or ended
 checkpoint_book.py  which checkpoint of each session was the last
 """

@@ -85,6 +85,7 @@ def info(
         ungated="" if ended else ungated,
         held=held,
         state_since=state_since,
+        pinned=core.pinned,
     )
 
 

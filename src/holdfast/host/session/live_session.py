@@ -97,10 +97,11 @@ class LiveSession:
 
     # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
     __slots__ = (
-        "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "actions", "approving",
-        "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout", "fds", "gate",
-        "halts", "handoffs", "host_input", "incarnation", "journal", "keeper", "leasing", "output",
-        "presence", "provenance", "ring", "since", "spec", "turning", "view", "watching",
+        "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "_used_at", "actions",
+        "approving", "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout",
+        "fds", "gate", "halts", "handoffs", "host_input", "incarnation", "journal", "keeper",
+        "leasing", "output", "presence", "provenance", "ring", "since", "spec", "turning", "view",
+        "watching",
     )  # fmt: skip
 
     def __init__(
@@ -124,6 +125,7 @@ class LiveSession:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._used_at = parcel.used_at
         # Until it is known what an earlier daemon saw of the shell's keys.
         self._keys_rebound: Callable[[], bool] = lambda: True
         self.core = self._machine(parcel, ledger)
@@ -154,6 +156,7 @@ class LiveSession:
             in_force=self._in_force(),
             gate=parcel.gate,
             now=now(),
+            pinned=parcel.pinned,
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
         )
@@ -413,6 +416,8 @@ class LiveSession:
     def handle(self, event: ev.SessionEvent) -> int | asyncio.Future[int] | None:
         """The only way in; see executor.py."""
         outcome = self.executor.handle(event)
+        if event.actor != HOST_ACTOR:
+            self._used_at = event.now
         if isinstance(event, ev.AuthorityChanged | ev.GatePolicyChanged):
             self.exec_gate.changed()
         return outcome
@@ -469,6 +474,8 @@ class LiveSession:
                 if detached:
                     self.journal.record_best_effort(actor, entries.DetachedByEntry(who))
                 self._daemon.operators.dismiss(self, who, channel, **(why if detached else {}))
+            case do.RecordPin(pinned=pinned):
+                self.journal.happened(actor, entries.PinnedEntry(pinned), forced=True)
             case do.ChangeName(name=name):
                 self._rename(actor, name)
             case do.CutForward():
@@ -780,9 +787,15 @@ class LiveSession:
 
     def state(self) -> SessionState:
         """What it is doing, as the kernel shows it now."""
-        return describe.state(self.core.state, self._evidence)
+        return describe.state(self.core.state, self.evidence)
 
-    def _evidence(self) -> Evidence:
+    @property
+    def last_used_at(self) -> float:
+        """When it began, printed, or an actor did something with it: the latest."""
+        known = (self.spec.created_at, self.output.last_at, self._used_at)
+        return max(each for each in known if each is not None)
+
+    def evidence(self) -> Evidence:
         spec = self.spec
         return self._daemon.observation.evidence(
             spec.place, self.fds.master, shell_is_shell=spec.is_shell
@@ -811,7 +824,7 @@ class LiveSession:
             return "", False
         if self.lease_allows():
             self.output.drain()  # the prompt may be printed and not read yet
-        if describe.draws_full_screen(self.view) and not self._evidence().canonical:
+        if describe.draws_full_screen(self.view) and not self.evidence().canonical:
             return "", True
         return describe.cursor_line(self.view), False
 
@@ -820,6 +833,14 @@ class LiveSession:
         return self._daemon.observation.graph(
             self.spec.place, master, shell_is_shell=self.spec.is_shell
         )
+
+    async def look(self) -> Graph:
+        """The live graph, made in a thread: a large tree takes tens of milliseconds."""
+        master = os.dup(self.fds.master)
+        try:
+            return await asyncio.to_thread(self.graph, master)
+        finally:
+            os.close(master)
 
     def info(self) -> SessionInfo:
         state = self.watching.current_state()
@@ -868,6 +889,8 @@ class LiveSession:
             self.provenance.complete_to,
             self.gate.kept(),
             self.since.look(),
+            self.core.pinned,
+            self._used_at,
         )
         return kept.blob()
 

@@ -97,6 +97,8 @@ class StateBlob(Record):
     provenance_to: int = 0  # the prompt up to which the file of the shell's originators is complete
     gate: SavedGate | None = None  # while something waits there
     since: SavedSince | None = None  # since when it is halted or fenced
+    pinned: bool = False  # it is not reaped
+    used_at: float | None = None  # when an actor last did something with it; None: not known
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -25,6 +25,7 @@ _ASKED: dict[type[Record], str] = {
     ev.ResumeAsked: "resume",
     ev.EndAsked: "end",
     ev.RenameAsked: "rename",
+    ev.PinAsked: "pin",
     ev.DetachAsked: "detach_terminals",
     turn.RequestStep: "request_turn",
     turn.RenewStep: "request_turn",

@@ -13,6 +13,7 @@ from holdfast.core import events as ev
 from holdfast.core.attachments import Seat
 from holdfast.core.session import SessionMachine
 from holdfast.host.clock import now
+from holdfast.host.connection.from_inside import note_writers
 from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.output_channels import (
@@ -100,6 +101,7 @@ class SessionRequests:
 
     async def run(self, operator: OperatorConnection, run: m.Run) -> m.Answer:
         live = await self._start(operator.actor, run)
+        note_writers(operator.inside, live)
         return m.Shown(run.id, live.info())
 
     def list(
@@ -199,6 +201,10 @@ class SessionRequests:
                 live.handle(ev.RenameAsked(operator.actor.id, now(), request.name))
             finally:
                 self._registry.settle(uid, request.name)
+        return m.Shown(request.id, live.info())
+
+    def pin(self, operator: OperatorConnection, request: m.Pin, live: SessionTarget) -> m.Answer:
+        live.handle(ev.PinAsked(operator.actor.id, now(), request.pinned))
         return m.Shown(request.id, live.info())
 
     def detach_terminals(

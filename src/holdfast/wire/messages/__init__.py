@@ -11,6 +11,7 @@ gate_policy    policies of the gate
 forward        connections to ports of a session
 gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
+preflight      whether a session could be moved
 relays         the relays of a host
 shared_output  output encrypted once for all readers
 """
@@ -26,6 +27,7 @@ from holdfast.wire.messages import (
     gate_policy,
     gate_provenance,
     journal,
+    preflight,
     relays,
     session,
     shared_output,
@@ -37,6 +39,7 @@ from holdfast.wire.messages.base import Message
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
     *(gate_approvals, gate_policy, gate_actions, gate_provenance),
+    *(preflight,),
 )
 BY_TAG = {
     each.tag: each

@@ -11,7 +11,7 @@ from __future__ import annotations
 from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.graph import Graph
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.model.info import HostInfo, PrunedSession, SessionInfo
+from holdfast.model.info import HostInfo, IdleSession, PrunedSession, SessionInfo
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.wire.messages.base import PROTOCOL_VERSION as PROTOCOL_VERSION
@@ -254,6 +254,14 @@ class DetachTerminals(Request, tag="detach_terminals"):
     others: bool = False
 
 
+class Pin(Request, tag="pin"):
+    """Keep a live session from being reaped, however long nobody uses it; or let it be reaped
+    again. Needs the right to write. Answered by Shown."""
+
+    session: str
+    pinned: bool = True  # false: it may be reaped again
+
+
 class Acknowledge(Request, tag="acknowledge"):
     """Acknowledge that a session was lost: it is no longer listed unasked, and may be pruned. Needs
     the right to end it. Answered by Sessions with what is acknowledged now; of a session that was
@@ -296,6 +304,17 @@ class Prune(Request, tag="prune"):
 
 class Pruned(Answer, tag="pruned"):
     sessions: tuple[PrunedSession, ...]  # oldest first
+
+
+class Reap(Request, tag="reap"):
+    """Evict or end the live sessions that nobody has used for longer than their level's threshold,
+    as the host does by itself after a warning. Answered by Reaped."""
+
+    dry_run: bool = False  # touch nothing; say what would become of which
+
+
+class Reaped(Answer, tag="reaped"):
+    sessions: tuple[IdleSession, ...]  # used longest ago first
 
 
 class RestartDaemon(Request, tag="restart_daemon"):
@@ -494,6 +513,19 @@ class StateEvent(Message, tag="state"):
     # who counts as having shaped the shell, by name, because it waits at a prompt that it did not
     # report; empty while it reports
     shaped_by: tuple[str, ...] = ()
+
+
+class ReapEvent(Message, tag="reap_notice"):
+    """Nobody uses a session, and its host is about to do something about it: sent to those who
+    watch it. Whoever attaches, writes to it or pins it keeps it."""
+
+    session: SessionId  # id of the session
+    name: str  # its name
+    step: str  # `warned`, or `reaping`: it happens now
+    action: str  # `evict` (checkpointed, then asleep) or `end`
+    why: str  # for people
+    at: float  # when this was sent, seconds since 1970
+    due_at: float  # when it happens, seconds since 1970
 
 
 class OperatorEvent(Message, tag="operators"):

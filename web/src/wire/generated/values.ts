@@ -568,6 +568,7 @@ export const sessionInfo = record({
   shaped_by: withDefault(list(text), []), // who counts as having shaped the shell, by name, because it waits at a prompt that it did not report; empty while it reports
   held: withDefault(text, ''), // id of the approval that a line waits for, see `hold approvals`; empty when none does
   state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
+  pinned: withDefault(bool, false), // `hold pin`: it is not reaped, however long nobody uses it
   last_known: optional(lastKnown), // of a session that was lost with its host: how it last was; null when nothing was written down
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}

@@ -47,6 +47,8 @@ def run(options: Options) -> None:
                 print(f"hold: {event.count} events were left out", file=sys.stderr)
             elif isinstance(event, ApprovalMessage):
                 print(_approval(event, options.json), flush=True)
+            elif isinstance(event, m.ReapEvent):
+                print(_reap(event, options.json), flush=True)
             elif isinstance(event, m.StateEvent):
                 print(_line(event, options.json), flush=True)
                 if options.session and event.ending is not None:
@@ -64,6 +66,18 @@ def _approval(event: ApprovalMessage, as_json: bool) -> str:
     what = sanitize(approval.text, _TEXT_CHARS) or approval.kind
     line = f"{clock}  {approval.name}  {event.session[:8]}  approval {approval.id}"
     return f"{line} {event.step}{who}{note}  {what}"
+
+
+def _reap(event: m.ReapEvent, as_json: bool) -> str:
+    if as_json:
+        import json
+
+        return json.dumps(event.pack())
+    clock, due = (time.strftime("%H:%M:%S", time.localtime(at)) for at in (event.at, event.due_at))
+    done = {"evict": "evicted to disk", "end": "ended"}.get(event.action, event.action)
+    when = f"will be {done} at {due}" if event.step == "warned" else f"is {done} now"
+    line = f"{clock}  {event.name}  {event.session[:8]}  nobody uses it: it {when}"
+    return f"{line} ({sanitize(event.why)})"
 
 
 def _line(event: m.StateEvent, as_json: bool) -> str:

@@ -1,0 +1,1 @@
+"""Continuity: whether and how a session goes on elsewhere."""

@@ -1,0 +1,91 @@
+"""Requests about whether a session could be moved: facts are gathered in a thread, and judged in
+core.continuity.movability."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from typing import Protocol
+
+from holdfast.adapters.proc import move_facts
+from holdfast.adapters.proc.terminal import identity
+from holdfast.core.continuity.movability import for_target, judge, lacking
+from holdfast.host import levels
+from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.model.graph import Graph
+from holdfast.model.movability import HostAbility, Movability, MoveTarget
+from holdfast.model.spec import Place
+from holdfast.model.state import Level
+from holdfast.wire.messages import preflight as m
+
+
+class PlacedSpec(Protocol):
+    """Where a session runs, and at which level."""
+
+    @property
+    def place(self) -> Place: ...
+
+    @property
+    def level(self) -> Level: ...
+
+
+class TerminalFds(Protocol):
+    @property
+    def master(self) -> int: ...
+
+
+class MovableSession(Protocol):
+    """A live session, as far as it is looked at here."""
+
+    @property
+    def spec(self) -> PlacedSpec: ...
+
+    @property
+    def fds(self) -> TerminalFds: ...
+
+    def graph(self, master: int) -> Graph: ...
+
+
+class PreflightRequests:
+    """Handlers of one host."""
+
+    async def can_move(
+        self, _: OperatorConnection, request: m.CanMove, live: MovableSession
+    ) -> m.CanMoveShown:
+        master = os.dup(live.fds.master)
+        try:
+            found = await asyncio.to_thread(_look, live, master, files=request.files)
+        finally:
+            os.close(master)
+        if request.target is not None:
+            found = for_target(found, request.target)
+        return m.CanMoveShown(request.id, found)
+
+    async def can_take(self, _: OperatorConnection, request: m.CanTake) -> m.CanTakeShown:
+        return await asyncio.to_thread(_compare, request)
+
+
+def _look(live: MovableSession, master: int, *, files: bool) -> Movability:
+    place = live.spec.place
+    try:
+        tty = identity(place, master)
+    except OSError:  # the terminal is gone
+        tty = None
+    facts = move_facts.gather(live.graph(master), place.pid, tty)
+    needs = move_facts.needed_files(each.process.pid for each in facts) if files else ()
+    ability = HostAbility(live.spec.level, os.geteuid() == 0, levels.criu_version())
+    found = judge(facts, ability, needs)
+    return found.replace(isa=platform.machine(), kernel=platform.release())
+
+
+def _compare(request: m.CanTake) -> m.CanTakeShown:
+    found = (lacking(each, move_facts.file_at("", each.path)) for each in request.files)
+    target = MoveTarget(
+        "",
+        platform.machine(),
+        platform.release(),
+        levels.criu_version(),
+        tuple(each for each in found if each is not None),
+    )
+    return m.CanTakeShown(request.id, target)
