@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +39,7 @@ PHONE: dict[str, Any] = {
 SHOTS = os.environ.get("HOLDFAST_SHOTS", "")
 
 _MS = PATIENCE_S * 1000
+_GONE_MS = 3000  # what is not there to be pressed by then is gone
 # A browser says so itself, whatever a page does about it.
 _OF_THE_MACHINE = (  # of no page's doing
     "GL Driver Message",  # there is no graphics card
@@ -179,8 +180,20 @@ class Visitor:
     def take_turn(self) -> None:
         """So that keys are taken: asked for if another has it, or nobody."""
         if self.turn() != "mine":
+            self.open_ask_sheet()
             self.at("turn-request").click()
         self.until("the turn is not ours", lambda: self.turn() == "mine")
+
+    def open_ask_sheet(self) -> None:
+        """Where a phone has what can be done about another's turn; a desk has it in view, and so
+        has everybody when the turn is free."""
+        from playwright.sync_api import TimeoutError as Gone
+
+        ask, request = self.at("turn-ask"), self.at("turn-request")
+        self.until("there is no button", lambda: ask.or_(request).first.is_visible())
+        if ask.is_visible():
+            with suppress(Gone):  # the turn became free meanwhile
+                ask.click(timeout=_GONE_MS)
 
     def turn(self) -> str:
         return self.at("session").get_attribute("data-turn") or ""

@@ -172,6 +172,7 @@ def test_one_execution_is_reached_in_every_modality_and_nobody_owns_it(
         report.says("agent", "answers wrongly")
 
         # The person on the phone takes it, mends it, and gives it back when asked.
+        phone.open_ask_sheet()
         hold_down(phone, "turn-seize")
         seen(report, phone, "seizes the turn")
         refused = otto("answer", session="build", text="production")["refused"]

@@ -115,7 +115,11 @@ def test_a_session_has_no_violation_for_who_watches_and_who_waits(
     waiter.open(name)
     box.host.ok("turn", name, "request")
     waiter.until("another holds the turn", lambda: waiter.turn() == "other")
+    waiter.open_ask_sheet()
+    axe.check(waiter, "asks")
     waiter.at("turn-request").click()
+    if kind is PHONE:
+        waiter.at("turn-ask").filter(has_text="Asked").click()
     waiter.at("turn-withdraw").wait_for()
     axe.check(waiter, "waits")
 

@@ -74,6 +74,11 @@ def test_a_relay_that_dies_and_comes_again_is_found_again(box: Faraway, visit: V
         axe.check(visitor, "catch-up")
         assert "by-another" in visitor.at("catch-up").inner_text(), "what others did meanwhile"
         assert "before-" not in visitor.at("catch-up").inner_text(), "what it did itself"
+        visitor.at("timeline-since").wait_for()
+        order = visitor.page.locator(".timeline").inner_text()
+        assert (
+            order.index("by-another") < order.index("New since you left") < order.index("before-")
+        )
         visitor.at("catch-up-close").click()
         visitor.enter("echo after-$((2))")
         visitor.until_shown("after-2")

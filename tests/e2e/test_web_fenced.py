@@ -43,6 +43,7 @@ def test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back(
         banner = visitor.page.locator('[data-testid="session-banner"][data-code="fenced"]')
         banner.wait_for()
         assert "lease" in banner.inner_text()
+        assert "nothing runs twice" in banner.inner_text()
         visitor.until_shown("before")  # what was there is still there
         state, holder = visitor.at("link-state"), visitor.at("turn-holder")
         visitor.until("its host answers", lambda: state.get_attribute("data-state") == "online")

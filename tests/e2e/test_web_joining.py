@@ -95,6 +95,7 @@ def test_keys_that_a_phone_lacks_are_sent_by_its_key_bar(phone: Visitor) -> None
 def test_the_overview_follows_what_a_session_does_and_finds_it(
     box: Faraway, phone: Visitor
 ) -> None:
+    phone.at("turn-give").click()
     phone.at("turn-yield").click()
     phone.overview()
     card = phone.card("join-phone")

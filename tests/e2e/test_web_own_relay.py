@@ -56,7 +56,9 @@ def test_the_link_that_up_prints_opens_a_session_on_a_phone(
         phone.enter("echo from-$((40 + 2))-bed")
         phone.until_shown("from-42-bed")
         host.ok("seize", "main")
+        phone.at("turn-ask").click()
         phone.at("turn-seize").wait_for()  # whose phone it is can stop an agent with it
+        phone.page.keyboard.press("Escape")
         assert phone.at("session-halt").is_visible()
         assert phone.page.evaluate("isSecureContext") is True
         phone.dismiss()

@@ -66,13 +66,40 @@ def test_halt_has_its_word_on_a_phone_and_a_short_tap_on_seize_says_how(
     phone.until("another holds the turn", lambda: phone.turn() == "other")
     assert phone.at("session-halt").inner_text().strip() == "Halt"
     phone.dismiss()
+    bar = phone.page.locator(".turn-bar").bounding_box()
+    assert bar and bar["height"] <= 66, "the state line is one row"
+    phone.at("turn-ask").tap()
     phone.at("turn-seize").tap()
     hint = phone.at("toast").filter(has_text="press and hold for a second")
     hint.wait_for()
     phone.shot("short-tap")
+    box_of, sheet = hint.bounding_box(), phone.at("ask-sheet").bounding_box()
+    assert box_of and sheet and box_of["y"] + box_of["height"] <= sheet["y"] + sheet["height"], (
+        "it is said in the sheet, and not below it"
+    )
     assert phone.turn() == "other"
+    assert phone.page.evaluate(_SMALL_TARGETS) == []
     # The whole bar fits: no word is cut and nothing lies beside the page.
     assert phone.page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+def test_who_asks_for_the_turn_on_a_phone_says_what_for(box: Faraway, visit: Visit) -> None:
+    box.host.shell("wanted")
+    phone = visit("wanting", **PHONE)
+    phone.open("wanted")
+    box.host.ok("turn", "wanted", "request")
+    phone.until("another holds the turn", lambda: phone.turn() == "other")
+    phone.at("turn-ask").tap()
+    phone.page.get_by_label("What for?").fill("to restart the tail")
+    phone.at("turn-request").tap()
+    phone.at("turn-ask").filter(has_text="Asked").wait_for()
+    assert "to restart the tail" in box.host.ok("turn", "wanted")
+    phone.at("turn-ask").tap()
+    phone.at("turn-withdraw").wait_for()
+    phone.shot("asked")
+    box.host.ok("turn", "wanted", "yield")
+    phone.until("it has it", lambda: phone.turn() == "mine")
+    phone.at("ask-sheet").wait_for(state="detached")  # there is nothing to ask for any longer
 
 
 _SHARED = """() => {
@@ -293,6 +320,39 @@ def test_a_pinch_is_for_the_session_it_was_made_in(box: Faraway, visit: Visit) -
     assert phone.page.evaluate(font) == first
     phone.open("near")
     assert phone.page.evaluate(font) == first
+
+
+_GAP = """() => {
+    const term = __hold.terminal, { cursorY } = term.buffer.active
+    const drawn = document.querySelector('.xterm-screen').getBoundingClientRect()
+    const bottom = drawn.top + (cursorY + 1) * drawn.height / term.rows
+    return document.querySelector('.prompt-card').getBoundingClientRect().top - bottom
+}"""
+
+
+@pytest.mark.parametrize("kind", [PHONE, LANDSCAPE], ids=["upright", "landscape"])
+def test_a_question_and_its_answers_touch_and_are_said_twice_only_where_the_line_is_cut(
+    box: Faraway, visit: Visit, kind: dict[str, Any]
+) -> None:
+    name = f"touches-{kind['viewport']['width']}"
+    box.host.shell(name)
+    phone = visit(name, **kind)
+    phone.open(name)
+    repeated = phone.page.locator(".prompt-text.cut")
+    phone.enter('clear; read -p "Go on? [y/n] " x')
+    phone.at("prompt-card").wait_for()
+    phone.until("the line is elsewhere", lambda: 0 <= phone.page.evaluate(_GAP) < 12)
+    assert repeated.count() == 0, "it is in the terminal, directly above"
+    phone.shot("whole")
+    phone.at("prompt-answer-n").tap()
+    phone.at("prompt-card").wait_for(state="detached")
+    phone.enter(f'read -p "Really {"very " * 40}sure? [y/n] " x')
+    phone.at("prompt-card").wait_for()
+    if kind is PHONE:
+        repeated.wait_for()
+    phone.until("the line is elsewhere", lambda: 0 <= phone.page.evaluate(_GAP) < 12)
+    phone.shot("cut")
+    phone.at("prompt-answer-n").tap()
 
 
 _QUESTION = """() => {

@@ -50,7 +50,7 @@ def test_what_an_agent_did_is_plotted_where_its_name_leads(
     desk = visit("scoring", **DESK)
     desk.open("scored")
     desk.at("tab-operators").click()
-    desk.page.get_by_label("Score of otto").click()
+    desk.page.get_by_role("link", name="otto").filter(has_text="score").first.click()
     desk.page.wait_for_url("**/score/otto")
     page = desk.at("score")
     page.wait_for()

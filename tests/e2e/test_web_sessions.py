@@ -228,6 +228,7 @@ def test_the_turn_is_seized_by_a_press_that_is_held_and_not_by_a_short_one(
     phone.open("seized")
     box.host.ok("turn", "seized", "request")
     phone.until("another holds the turn", lambda: phone.turn() == "other")
+    phone.open_ask_sheet()
     button = phone.at("turn-seize")
     button.click()
     button.focus()
@@ -294,6 +295,11 @@ def test_a_question_is_answered_from_its_card(box: Faraway, visit: Visit) -> Non
     phone.shot("prompt")
     phone.at("prompt-answer-y").click()
     phone.until_shown("said-y-5")
+    phone.enter("read -p 'Go where? [y/n] ' word; echo said-$word-$((6))")
+    phone.at("prompt-type").click()
+    phone.at("prompt-input").fill("elsewhere")
+    phone.at("prompt-send").click()
+    phone.until_shown("said-elsewhere-6")
 
 
 _SECRET = "tr0ub4dor-and-3"

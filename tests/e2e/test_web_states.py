@@ -54,6 +54,12 @@ def test_a_killed_session_is_said_to_be_killed_at_once_after_a_reload(
     until_said(visitor, words)
     visitor.page.reload()
     until_said(visitor, words, AT_ONCE_S)
+    if whom == "keeper_pid":
+        known = visitor.page.locator(".facts")
+        known.wait_for()
+        for word in ("Survived", "Gone", "Unknown", "sleep 500"):
+            assert word in known.inner_text()
+        axe.check(visitor, "lost")
     visitor.shot("killed")
 
 
@@ -122,6 +128,9 @@ def test_a_machine_that_is_hung_or_down_is_said_to_be_with_what_still_works(
     until_said(visitor, "is not connected", 60)
     assert "hold up" in banner.inner_text()
     visitor.shot("down")
+    visitor.page.get_by_label("Back to the overview").click()
+    visitor.card("away").wait_for()
+    axe.check(visitor, "last-known")  # what an old list says is paler, and still read
     visitor.overview()
     visitor.page.locator('[data-testid="machine-why"][data-code="down"]').wait_for()
     assert visitor.at("link-state").get_attribute("data-state") == "offline"

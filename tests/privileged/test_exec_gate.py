@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import shutil
+import socket
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -83,6 +84,10 @@ def inside(directory: str) -> Callable[[ProposedEffect], Verdict]:
         return Verdict(Outcome.REFUSE, f"outside of {directory}", "session")
 
     return rule
+
+
+def refusing_all(effect: ProposedEffect) -> Verdict:
+    return Verdict(Outcome.REFUSE, "the test says no", "session")
 
 
 # -- when it is judged ----------------------------------------------------------------------------
@@ -294,6 +299,8 @@ def test_another_actors_process_is_not_reached_into(sessions: Sessions, tmp_path
         assert await gate.ask(f"python3 {program} 2") == f"{refused}\n{refused}"
         assert "shell" in gate.recorded[-1][1].reason
 
+    neighbour = shell(sessions)  # whose processes have the same numbers inside
+    neighbour.ask("sleep 1000 & sleep 1000 & echo $!")
     play(shell(sessions), scene)
 
 
@@ -571,3 +578,127 @@ def test_who_only_tries_to_write_a_file_is_not_behind_it(sessions: Sessions) -> 
         assert [each.name for each in gate.policy.seen[-1].contributors] == ["bob"]
 
     play(shell(sessions, NOBODY), scene)
+
+
+# -- further points -------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize(
+    ("kind", "line", "others"),
+    [
+        (EffectKind.UNLINK, "rm one", "mv one two; echo x > three; chmod 600 three"),
+        (EffectKind.UNLINK, "rmdir d", "mkdir e"),
+        (EffectKind.RENAME, "mv one two", "rm one; echo x > three"),
+    ],
+)
+def test_what_removes_or_renames_is_judged_as_that_where_a_rule_asks(
+    sessions: Sessions, tmp_path: Path, kind: EffectKind, line: str, others: str
+) -> None:
+    (tmp_path / "one").touch()
+    (tmp_path / "d").mkdir()
+
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (kind,)
+        gate.set_rule(refusing_all)
+        assert "Operation not permitted" in await gate.ask(f"cd {tmp_path}; {line}")
+        ((effect, _),) = gate.recorded
+        assert effect.kind is kind and effect.path.startswith(f"{tmp_path}/")
+        assert await gate.ask(f"cd {tmp_path}; {others}") == ""
+
+    play(shell(sessions), scene)
+
+
+@pytest.mark.requirement("A8")
+def test_a_connection_is_judged_by_where_it_goes(sessions: Sessions, tmp_path: Path) -> None:
+    socket_path = str(tmp_path / "sock")
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(socket_path)
+        unix.listen()
+        port = tcp.getsockname()[1]
+        (tmp_path / "c.py").write_text(
+            "import socket, sys\n"
+            "where = sys.argv[1]\n"
+            "if where.isdigit(): socket.create_connection(('127.0.0.1', int(where)))\n"
+            "else: socket.socket(socket.AF_UNIX).connect(where)\n"
+            "print('connected')\n"
+        )
+
+        async def scene(gate: Gated) -> None:
+            gate.policy.kinds = (EffectKind.CONNECT,)
+            for where in (str(port), socket_path):
+                line = f"/usr/bin/python3 {tmp_path}/c.py {where} 2>&1 | tail -n 1"
+                gate.set_rule(refusing_all)
+                assert "Operation not permitted" in await gate.ask(line)
+                gate.set_rule(None)
+                assert await gate.ask(line) == "connected"
+            first, second = [effect for effect, _ in gate.recorded]
+            assert (first.kind, first.destination) == (EffectKind.CONNECT, f"127.0.0.1:{port}")
+            assert (second.destination, second.path) == ("", socket_path)
+            assert first.text == f"connect to 127.0.0.1:{port}"
+
+        play(shell(sessions), scene)
+
+
+def test_what_is_open_for_reading_is_not_changed_without_being_judged(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    (tmp_path / "f").touch(0o600)
+    changes = ("os.fchmod(f, 0o644)", "os.utime(f)", "os.setxattr(f, 'user.x', b'y')")
+
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.WRITE_OPEN,)
+        gate.set_rule(inside("/nowhere"))
+        for change in changes:
+            program = f"import os; f = os.open('{tmp_path}/f', os.O_RDONLY); {change}"
+            seen = await gate.ask(f'/usr/bin/python3 -c "{program}" 2>&1 | tail -n 1')
+            assert "Operation not permitted" in seen, change
+        assert (tmp_path / "f").stat().st_mode & 0o777 == 0o600
+        assert {effect.path for effect, _ in gate.recorded} == {f"{tmp_path}/f"}
+
+    play(shell(sessions), scene)
+
+
+def test_a_link_is_followed_where_the_call_follows_it(sessions: Sessions, tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "f").touch()
+    (tmp_path / "inside" / "l").symlink_to(tmp_path / "f")
+
+    async def scene(gate: Gated) -> None:
+        gate.policy.kinds = (EffectKind.WRITE_OPEN,)
+        gate.set_rule(inside(f"{tmp_path}/inside"))
+        for change in ("os.utime(l, (1, 1))", "os.chown(l, 1, 1)", "os.chmod(l, 0o777)"):
+            program = f"import os; l = '{tmp_path}/inside/l'; {change}"
+            seen = await gate.ask(f'/usr/bin/python3 -c "{program}" 2>&1 | tail -n 1')
+            assert "Operation not permitted" in seen, change
+
+    play(shell(sessions), scene)
+
+
+@pytest.mark.requirement("A7", "A8")
+def test_who_is_behind_a_server_is_who_connects_to_it(sessions: Sessions, tmp_path: Path) -> None:
+    """Ann starts it, Bob talks to it; then Bob is behind what it does. Ann's other programs are
+    Ann's alone."""
+    path = str(tmp_path / "sock")
+    (tmp_path / "server.py").write_text(
+        "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\n"
+        f"s.bind('{path}')\ns.listen()\nprint('up', flush=True)\n"
+        "c, _ = s.accept()\nos.system('date -u')\n"
+    )
+    client = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
+
+    async def scene(gate: Gated) -> None:
+        gate.writes(BOB)
+        gate.writes(ANN)
+        gate.set_rule(lambda _: ALLOWED)
+        gate.gate.changed()
+        out = tmp_path / "out"
+        await gate.ask(f"/usr/bin/python3 {tmp_path}/server.py > {out} & true")
+        await gate.until(lambda: out.exists() and "up" in out.read_text())
+        gate.writes(BOB)
+        await gate.ask(f'/usr/bin/python3 -c "{client}"')
+        await gate.until(lambda: "UTC" in out.read_text())
+        (run,) = [each for each in gate.policy.seen if each.path.endswith("/date")]
+        assert [each.name for each in run.contributors] == ["ann", "bob"]
+
+    play(shell(sessions), scene)

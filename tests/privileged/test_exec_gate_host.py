@@ -147,7 +147,7 @@ def test_no_exec_fails_or_hangs_while_the_host_is_killed_in_any_order(
             if victim in (name, "all") and pid:
                 os.kill(pid, signal.SIGKILL)
         host.hold("ls")  # which starts what is not there
-    until("the loop is over", log.exists)
+    until("the loop is over", lambda: log.exists() and log.read_text())
     assert log.read_text() == "failed 0\n"
 
 

@@ -491,7 +491,272 @@ PROGRAMS = [
     ),
 ]
 
-SCENARIOS = [*FILES, *GIT, *ENVIRONMENT, *PROGRAMS]
+_TWO = (wrote("{work}/v1/run.sh", "true"), wrote("{work}/v2/run.sh", "{trap}"))
+
+
+def _chosen(name: str, line: str, **more: object) -> Scenario:
+    """Both files are otto's; rob chooses which of them is found by a name."""
+    more = {"triggered": (ran("sh v1/run.sh"),), "prepared": _TWO, **more}
+    return Scenario(name, staged=(ran(line),), layer=EXEC, **more)  # type: ignore[arg-type]
+
+
+NAMES = [
+    _chosen("directory of one's own under a name that another gave it", "mv v1 v0; mv v2 v1"),
+    _chosen("directory mounted at another's place", "mount --bind v2 v1"),
+    _chosen("file mounted at another's place", "mount --bind v2/run.sh v1/run.sh"),
+    _chosen("two files, exchanged", "{built}/exchange {work}/v1/run.sh {work}/v2/run.sh"),
+    _chosen(
+        "two files, exchanged the other way", "{built}/exchange {work}/v2/run.sh {work}/v1/run.sh"
+    ),
+    _chosen(
+        "link, on the way to a script that is sourced",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("source v1/run.sh"),),
+    ),
+    _chosen(
+        "link, on the way to standard input",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("sh < v1/run.sh"),),
+    ),
+    _chosen(
+        "link to a directory that is entered",
+        "ln -sfn v2 v1",
+        prepared=(wrote("{work}/v2/run.sh", "{trap}"),),
+        triggered=(ran("cd v1 && sh run.sh; cd {work}"),),
+    ),
+    Scenario(
+        "fifo in the place of a script of one's own",
+        prepared=(wrote("{work}/own.sh", "true"),),
+        staged=(ran("rm own.sh; mkfifo own.sh; { echo '{trap}' > own.sh; } & disown"),),
+        triggered=(ran("sh own.sh"),),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "file that had no name when it was written",
+        staged=(
+            wrote(
+                "{work}/m.py",
+                "import ctypes, os\nf = os.open('{work}', os.O_TMPFILE | os.O_RDWR, 0o755)\n"
+                "os.write(f, b'{trap}\\n')\n"
+                "old, new = b'/proc/self/fd/%d' % f, b'{work}/s.sh'\n"
+                "assert ctypes.CDLL(None).linkat(-100, old, -100, new, 0x400) == 0\n",
+            ),
+            ran("{python} m.py"),
+        ),
+        triggered=(ran("sh s.sh"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "interpreter of a script of one's own",
+        prepared=(
+            ran("cp /usr/bin/true interpreter"),
+            wrote("{work}/own", "#!{work}/interpreter", "755"),
+        ),
+        staged=(wrote("{work}/interpreter", "#!/bin/sh\n{trap}", "755"),),
+        triggered=(ran("./own"),),
+        layer=EXEC,
+    ),
+    Scenario(
+        "program by way of the dynamic loader",
+        staged=(wrote(SCRIPT, "{trap}"), ran("cp /bin/sh evil")),
+        triggered=(ran("/lib64/ld-linux-x86-64.so.2 ./evil s.sh"),),
+        layer=EXEC,
+    ),
+    _script("script, by a descriptor", "sh /dev/fd/6 6< s.sh"),
+    _script("script, encoded and decoded", "base64 s.sh | base64 -d | sh"),
+    _by(
+        "file that a Makefile includes",
+        (wrote("{work}/x.mk", "all:\n\t{trap}"),),
+        "make -s",
+        prepared=(wrote("{work}/Makefile", "-include x.mk"),),
+    ),
+    _by(
+        "exrc of a directory",
+        (wrote("{work}/.exrc", "silent! call writefile(['sprung'], '{mark}')"),),
+        "vim --cmd 'set exrc' -c qa",
+    ),
+    _by(
+        "line of a pth file",
+        (wrote("{work}/lib/e.pth", "import os; open('{mark}', 'w').write('sprung')"),),
+        "{python} -c \"import site; site.addsitedir('{work}/lib')\"",
+    ),
+    _by(
+        "compiled Python beside one's own",
+        (
+            wrote("{work}/evil.py", "open('{mark}', 'w').write('sprung')"),
+            ran(
+                '{python} -c "import importlib.util as u, py_compile as p; '
+                "p.compile('evil.py', cfile=u.cache_from_source('mod.py'), "
+                'invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)"'
+            ),
+        ),
+        "{python} -c 'import mod'",
+        prepared=(wrote("{work}/mod.py", "pass"),),
+    ),
+    _by(
+        "template of git's hooks",
+        (
+            wrote("{home}/template/hooks/post-checkout", "#!/bin/sh\n{trap}", "755"),
+            ran("git config --global init.templateDir {home}/template"),
+        ),
+        "git clone -q r c",
+        prepared=(ran("git init -q r; git -C r commit -q --allow-empty -m x"),),
+    ),
+    _env("GIT_SSH_COMMAND", "GIT_SSH_COMMAND", "'{trap};:'", "git ls-remote ssh://there/x"),
+]
+
+
+def _serving(listens: str) -> tuple[Step, ...]:
+    """A server of otto's that does what it is told."""
+    text = (
+        "import os, socket\n" + listens + "\ns.listen()\nopen('{work}/up', 'w').close()\n"
+        "while True:\n  c, _ = s.accept()\n  os.system(c.recv(999).decode())\n  c.close()\n"
+    )
+    return (
+        wrote("{work}/server.py", text),
+        ran("{python} server.py > /dev/null 2>&1 & disown"),
+        exists("{work}/up"),
+    )
+
+
+def _told(name: str, listens: str, connects: str) -> Scenario:
+    """Rob has otto's server do it."""
+    client = f"import socket\n{connects}\ns.send(b'{{trap}}')\ns.recv(9)\n"
+    return Scenario(
+        name,
+        prepared=_serving(listens),
+        staged=(wrote("{work}/client.py", client),),
+        triggered=(),
+        by_agent=(ran("{python} client.py"),),
+        layer=EXEC,
+        restaged=True,
+    )
+
+
+_UNIX = "s = socket.socket(socket.AF_UNIX); s."
+SERVERS = [
+    _told("server at a socket", _UNIX + "bind('{work}/sock')", _UNIX + "connect('{work}/sock')"),
+    _told(
+        "server at a socket without a file",
+        _UNIX + "bind(chr(0) + '{work}')",
+        _UNIX + "connect(chr(0) + '{work}')",
+    ),
+    _told(
+        "server at a port",
+        "s = socket.socket(); s.bind(('127.0.0.1', 0))\n"
+        "open('{work}/port', 'w').write(str(s.getsockname()[1]))",
+        "s = socket.create_connection(('127.0.0.1', int(open('{work}/port').read())))",
+    ),
+    Scenario(
+        "loop that reads a fifo",
+        prepared=(
+            made("{work}/q", "fifo"),
+            listening("{work}/alive"),
+            ran('{ read -r x < {work}/q; sh -c "$x"; } 8> {work}/alive &'),
+        ),
+        staged=(),
+        triggered=(),
+        by_agent=(ran("echo '{trap}' > {work}/q"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "shell that follows a file",
+        prepared=(
+            listening("{work}/alive"),
+            ran(
+                ": > todo; tail -n +1 -s 0.05 -f todo 2> /dev/null | "
+                "{ : > up; exec sh 8> {work}/alive; } & disown"
+            ),
+            exists("{work}/up"),
+        ),
+        staged=(),
+        triggered=(),
+        by_agent=(ran("echo '{trap}; exit' >> todo"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "job that waits for a file",
+        prepared=(
+            listening("{work}/alive"),
+            ran(
+                "{ until [ -s {work}/job ]; do sleep 0.02; done; sh {work}/job; } 8> {work}/alive &"
+            ),
+        ),
+        staged=(),
+        triggered=(),
+        by_agent=(ran("echo '{trap}' > {work}/job"),),
+        after=(finished("{work}/alive"),),
+        layer=EXEC,
+        restaged=True,
+    ),
+    Scenario(
+        "descriptor taken from a process",
+        prepared=(ran("sleep 1000 9> {mark} & echo $! > pid"),),
+        staged=(
+            wrote(
+                "{work}/g.py",
+                "import ctypes, os\np = os.pidfd_open(int(open('{work}/pid').read()))\n"
+                "f = ctypes.CDLL(None).syscall(438, p, 9, 0)\nf < 0 or os.write(f, b'sprung')\n",
+            ),
+        ),
+        triggered=(),
+        by_agent=(ran("{python} g.py"),),
+        layer=EXEC,
+        closed=True,
+        restaged=True,
+        policy="workspace",
+    ),
+]
+
+
+def _escape(name: str, line: str, **more: object) -> Scenario:
+    """A way of rob's out of the workspace."""
+    return Scenario(
+        name,
+        (),
+        (),
+        by_agent=(ran(line),),
+        layer=EXEC,
+        restaged=True,
+        policy="workspace",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+WAYS_OUT = [
+    _escape(
+        "agent: place outside, mounted inside",
+        "mkdir -p y; unshare -m sh -c 'mount --bind {marks} y && echo sprung > y/sprung'",
+    ),
+    _escape(
+        "agent: another root",
+        "mkdir -p n{work}; unshare -m sh -c 'mount --bind {work}/n {work}/n && cd n && "
+        "pivot_root . .{work} && echo sprung > {work}{mark}'",
+    ),
+    _escape("agent: the same root", "chroot / sh -c 'echo sprung > {mark}'"),
+    _escape(
+        "agent: link to a file outside",
+        "ln {mark} h; echo sprung > h",
+        prepared=(ran(": > {mark}"),),
+    ),
+    _escape("agent: file moved outside", "echo sprung > f; mv f {mark}"),
+    _escape(
+        "agent: mapping of a file outside",
+        "{python} -c \"import mmap, os; f = os.open('{mark}', os.O_RDWR | os.O_CREAT); "
+        "os.ftruncate(f, 9); m = mmap.mmap(f, 9); m[:6] = b'sprung'\"",
+    ),
+    _escape("agent: another user", "su -s /bin/sh nobody -c '{trap}'"),
+    _escape("agent: orphan of an orphan", "setsid -f sh -c 'setsid -f sh -c \"{trap}\"'"),
+]
+
+SCENARIOS = [*FILES, *GIT, *ENVIRONMENT, *NAMES, *PROGRAMS, *SERVERS, *WAYS_OUT]
 assert all(each.layer == EXEC for each in SCENARIOS)
 
 
@@ -501,3 +766,4 @@ def build(theatre: Theatre) -> None:
     compiled(theatre, "flip", "flip", "-pthread")
     compiled(theatre, "ring", "ring")
     compiled(theatre, "narrow", "narrow")
+    compiled(theatre, "exchange", "exchange")

@@ -7,6 +7,8 @@ from process.gate_stage import (
     LINE,
     Scenario,
     Step,
+    Theatre,
+    compiled,
     entered,
     made,
     opened,
@@ -534,5 +536,152 @@ ESCAPES = [
     _keys("fish: agent: line feed", typed("{trap}"), pressed("C-j"), shell=FISH),
 ]
 
-SCENARIOS = [*STATE, *INDIRECT, *KEYS, *HOOKS, *OTHER_SHELLS, *ESCAPES]
+# Where code hides in what looks like a value, or in what the shell looks at by itself.
+HIDDEN = [
+    _state("variable as an offset", "n='a[$({trap})]'", 'x=hello; echo "${x:n}"', why="var:n"),
+    _state("variable that is a number", "declare -i count; todo='a[$({trap})]'", "count=todo"),
+    _state("variable in a declared number", "todo='a[$({trap})]'", "declare -i z=todo"),
+    _state("variable expanded as a prompt", "V='$({trap})'", 'echo "${V@P}"', why="var:V"),
+    _state("variable as the index of a read", "n='x[$({trap})]'", "read 'a[n]' <<< 1"),
+    _state("variable as an index that is tested", "n='a[$({trap})]'", 'test -v "$n"'),
+    _state("variable as an index that is unset", "n='a[$({trap})]'; b=(1)", "unset 'b[n]'"),
+    _state("callback of mapfile", "cb='{trap};:'", 'mapfile -c 1 -C "$cb" lines <<< x'),
+    _state("process substitution", "todo='{trap}'", 'source <(echo "$todo")'),
+    _state(
+        "file for the history", "HISTFILE={mark}; history -s sprung", "history -a", restaged=True
+    ),
+    _state("builtin from a file", "enable -f {built}/loaded.so wc", "wc {mark}"),
+    _state(
+        "job that a bare name resumes",
+        "auto_resume=prefix; bash -c 'kill -STOP $$; {trap}'",
+        "bash",
+        restaged=True,
+        ambient=True,
+    ),
+    _state(
+        "message of new mail",
+        "MAILCHECK=0; MAILPATH='{work}/box?$({trap})'; : > {work}/box",
+        "echo x >> {work}/box; touch -d @4102444800 {work}/box; true",
+        ambient=True,
+        restaged=True,
+    ),
+    _state("what read left", "read <<< {mark}", "echo sprung > $REPLY", why="var:REPLY"),
+    _state("what getopts left", "set -- -f {mark}; getopts f: o", "echo sprung > $OPTARG"),
+    _state("name of the shell", "BASH_ARGV0={mark}", "echo sprung > $0"),
+    _state("function that completion calls", "nothing() { {trap}; }", "compgen -F nothing"),
+    Scenario(
+        "editor that a key starts",
+        staged=(ran("export EDITOR='sh -c \"{trap}\"'"),),
+        triggered=(typed("true"), pressed("C-x", "C-e")),
+        restaged=True,
+    ),
+    _state("trap on the end of a file", "trap '{trap}' RETURN", ". /dev/null", ambient=True),
+    _state("eighth prompt command", f"PROMPT_COMMAND[7]='{_ARMED}'", _ARM, ambient=True),
+    _state("descriptor with a large number", "exec 12> {mark}", "echo sprung >&12", restaged=True),
+    _state("alias that is not ASCII", "alias dé='{trap}'", "dé"),
+    _state("end of a long line", "wc() { {trap}; }", f"echo {'x' * 300}; wc < /dev/null"),
+    Scenario(
+        "letter in vi's mode",
+        staged=(ran("""set -o vi; bind -m vi-insert '"q": "{trap}\\C-m"'"""),),
+        triggered=(typed("q"),),
+        ambient=True,
+        restaged=True,
+    ),
+    Scenario(
+        "history, searched backwards",
+        staged=(ran("history -s '{trap}'"),),
+        triggered=(raw("\x12spru"), pressed("Enter")),
+        restaged=True,
+    ),
+    Scenario(
+        "last word of the line before, fetched with a key",
+        staged=(ran("echo '; {trap}'"),),
+        triggered=(typed("eval true "), raw("\x1b."), pressed("Enter")),
+        restaged=True,
+    ),
+    Scenario(
+        "completion of what has none",
+        staged=(ran("_d() { {trap}; return 124; }; complete -D -F _d"),),
+        triggered=(typed("xyzzy "), pressed("Tab")),
+        restaged=True,
+    ),
+    _state(
+        "zsh: list of functions before a command",
+        "h() { {trap}; }; preexec_functions=(h)",
+        "true",
+        shell=ZSH,
+        ambient=True,
+    ),
+    _state(
+        "zsh: list of functions on a change of directory",
+        "h() { {trap}; }; chpwd_functions=(h)",
+        "cd /",
+        shell=ZSH,
+    ),
+    _state(
+        "zsh: function of the line editor",
+        "zle-line-finish() { {trap}; }; zle -N zle-line-finish",
+        "true",
+        shell=ZSH,
+        ambient=True,
+    ),
+    _state(
+        "zsh: function in arithmetic",
+        "f() { {trap}; }; functions -M f 0 0",
+        "echo $(( f() ))",
+        shell=ZSH,
+    ),
+    _state("zsh: variable expanded twice", "v='$({trap})'", "echo ${(e)v}", shell=ZSH),
+    _state(
+        "zsh: prompt on the right",
+        f"setopt promptsubst; RPROMPT='$({_ARMED})'",
+        _ARM,
+        shell=ZSH,
+        ambient=True,
+    ),
+    _state(
+        "zsh: command of a bare redirection",
+        "r() { {trap}; }; READNULLCMD=r",
+        "< /etc/hostname",
+        shell=ZSH,
+        ambient=True,
+    ),
+    Scenario(
+        "zsh: letter that enters another line",
+        staged=(ran("w() { BUFFER='{trap}'; zle .accept-line; }; zle -N w; bindkey q w"),),
+        triggered=(typed("q"),),
+        shell=ZSH,
+        ambient=True,
+        restaged=True,
+    ),
+    _state(
+        "fish: handler of a signal",
+        "function h --on-signal USR1; {trap}; end",
+        "kill -USR1 $fish_pid; true",
+        shell=FISH,
+        ambient=True,
+    ),
+    _state(
+        "fish: event of one's own",
+        "function h --on-event deploy; {trap}; end",
+        "emit deploy",
+        shell=FISH,
+        ambient=True,
+    ),
+    Scenario(
+        "fish: letter that enters another line",
+        staged=(ran("bind q '{trap}; commandline -f execute'"),),
+        triggered=(typed("q"),),
+        shell=FISH,
+        ambient=True,
+        restaged=True,
+    ),
+]
+
+SCENARIOS = [*STATE, *INDIRECT, *HIDDEN, *KEYS, *HOOKS, *OTHER_SHELLS, *ESCAPES]
 assert all(each.layer == LINE for each in SCENARIOS)
+
+
+def build(theatre: Theatre) -> None:
+    """The programs that scenarios use."""
+    compiled(theatre, "loaded", "loaded.so", "-shared", "-fPIC")

@@ -129,6 +129,10 @@ class GroupsAndFiles:
             if each.actor not in own:
                 self._read.setdefault(membership, []).append(each)
 
+    def learns(self, membership: str, of: str) -> None:
+        behind = [each.replace(part=Part.INPUT) for each in self.of_group(of)]
+        self._read.setdefault(membership, []).extend(behind)
+
     def another_command(self) -> None:
         """What was read before has nothing to do with it."""
         self._read.clear()

@@ -8,7 +8,7 @@ import pytest
 
 from process import gate_checks as check
 from process.commanding import Hold
-from process.gate_line_scenarios import SCENARIOS
+from process.gate_line_scenarios import SCENARIOS, build
 from process.gate_stage import Scenario, Theatre
 from process.gate_uncovered import UNCOVERED
 
@@ -19,6 +19,7 @@ COVERED = [each for each in SCENARIOS if each.name not in UNCOVERED]
 def theatre() -> Iterator[Theatre]:
     theatre = Theatre(Hold())
     try:
+        build(theatre)
         yield theatre
     finally:
         theatre.close()

@@ -179,6 +179,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session",
                 "test_an_id_is_never_taken_for_the_beginning_of_a_name",
@@ -259,6 +263,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_attach",
                 "test_what_is_typed_runs_in_the_session_and_detaching_leaves_it",
+                "test_what_scrolled_off_is_not_written_to_the_terminal_again_unless_asked_for",
             ),
             *_in(
                 "process/test_continuity",
@@ -585,6 +590,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_it_needs_the_right_to_checkpoint",
+            ),
+            *_in(
                 "faults/test_adversary_clock",
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",
             ),
@@ -889,6 +898,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_session_state",
                 "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
+                "test_a_halt_during_a_checkpoint_counts_at_once_and_stays",
             ),
             *_in(
                 "faults/test_journal_crash_points",
@@ -1098,6 +1108,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_journal_tells_trigger_and_originators_of_every_command_and_change",
             ),
             *_in(
+                "privileged/test_exec_gate",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
+            ),
+            *_in(
                 "privileged/test_command_leaves",
                 "test_each_background_job_belongs_to_its_own_command_also_of_one_actor",
                 "test_a_process_that_left_its_parents_behind_still_belongs_to_its_command",
@@ -1148,6 +1162,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_exec_gate",
+                "test_a_connection_is_judged_by_where_it_goes",
+                "test_what_removes_or_renames_is_judged_as_that_where_a_rule_asks",
+                "test_who_is_behind_a_server_is_who_connects_to_it",
                 "test_a_refused_program_is_not_run_and_who_is_behind_it_is_recorded",
                 "test_a_held_program_is_held_and_judged_after_a_kill",
                 "test_a_held_program_runs_when_it_is_approved_and_not_when_it_is_denied",
@@ -1556,6 +1573,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_programs",
+                "test_a_heap_an_offset_a_lock_and_a_deleted_file",
+            ),
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+                "test_what_was_tampered_with_is_refused_before_anything_is_touched",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
@@ -1614,12 +1641,19 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
-        tests=_in(
-            "privileged/test_preflight",
-            "test_connections_are_told_apart_by_where_the_other_end_is",
+        tests=(
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_connections_inside_the_session_stay",
+                "test_a_connection_to_a_peer_outside_is_reset_and_named",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_connections_are_told_apart_by_where_the_other_end_is",
+            ),
         ),
         open=MOVE,
-        files=("core/continuity/movability.py",),
+        files=("core/continuity/movability.py", "adapters/proc/foreign_connections.py"),
     ),
     Requirement(
         "M4",
@@ -1629,7 +1663,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
+        tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+        ),
         open=MOVE,
+        files=("host/continuity/restore.py", "host/session/recovery.py"),
     ),
     Requirement(
         "M6",
@@ -1637,6 +1678,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_near_end",
                 "test_after_a_reboot_a_session_shows_how_it_last_was",
@@ -2042,6 +2087,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "are refused everywhere.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+            *_in(
                 "privileged/test_leases",
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
                 "test_what_another_host_took_over_never_runs_here_again",
@@ -2260,6 +2309,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A break is a signed record with a typed reason and a new entity with lineage, told to "
         "everybody who knows the session, never papered over.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_lost_faraway",
                 "test_a_device_learns_that_a_record_is_damaged_and_who_follows",

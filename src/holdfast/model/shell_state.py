@@ -70,6 +70,11 @@ class ShellState(Record):
     # What its descriptors 3 to 9 lead to, as the kernel says; the shell does not report it.
     descriptors: dict[str, str] = {}  # noqa: RUF012
     references: dict[str, str] = {}  # noqa: RUF012 - variable -> the one that it stands for (bash)
+    # Variables that change what is assigned to them (bash): name -> letters of their attributes.
+    attributes: dict[str, str] = {}  # noqa: RUF012
+    builtins: tuple[
+        str, ...
+    ] = ()  # commands of the shell itself that are on, loaded ones too (bash)
     directories: dict[str, str] = {}  # noqa: RUF012 - NAME -> directory of zsh's ~NAME
     remembered: dict[str, str] = {}  # noqa: RUF012 - command -> path, all that the shell remembers
 

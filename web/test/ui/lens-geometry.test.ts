@@ -6,6 +6,7 @@ import {
   fontFor,
   FONT_MIN_PX,
   gridFor,
+  restingOn,
   stepFont,
   zoomAt,
 } from '../../src/ui/terminal/lens-geometry'
@@ -75,4 +76,13 @@ describe('the place', () => {
 test('the size of one`s own is what fits into the pane, within what a terminal can be', () => {
   expect(gridFor({ width: 780, height: 312 }, 13, CELL)).toEqual({ cols: 100, rows: 20 })
   expect(gridFor({ width: 10, height: 10 }, 13, CELL)).toEqual({ cols: 20, rows: 5 })
+})
+
+test('a line that is asked about is the last one in the pane, wherever it is on the screen', () => {
+  const line = (y: number) => ({ x: 0, y, width: 8, height: 16 })
+  for (const y of [0, 160, 900]) {
+    const bottom = y + 16 + restingOn(line(y), PHONE)
+    expect(PHONE.height - bottom).toBeGreaterThanOrEqual(0)
+    expect(PHONE.height - bottom).toBeLessThan(8)
+  }
 })

@@ -94,12 +94,25 @@ test('processes are programs with their arguments, without what holdfast adds to
 test('only answers that a prompt offers get a button', () => {
   const texts = (prompt: string, above: string[] = []): string[] =>
     quickAnswers(prompt, above).map((one) => one.text)
-  expect(texts('Proceed? [Y/n] ')).toEqual(['y', 'n', ''])
+  expect(texts('Proceed? [Y/n] ')).toEqual(['y', 'n'])
+  expect(texts('Overwrite? (y/n [n]) ')).toEqual([])
+  expect(texts('Proceed? [y/N] (default N): ')).toEqual(['y', 'n'])
   expect(texts('Stage this hunk [y,n,q,a,d,e,?]? ')).toEqual(['y', 'n', 'q', 'a', 'd', 'e', '?'])
   expect(texts('continue connecting (yes/no/[fingerprint])? ')).toEqual(['yes', 'no'])
   for (const text of ['Name: ', 'Hostname? ', 'Delete which file? ', 'Port [8080]: ', 'Your name, yes/no? '])
     expect(texts(text)).toEqual([])
-  expect(quickAnswers('Proceed? [y/N] ').at(-1)?.label).toBe('Enter (n)')
+  // What was offered before the question, and a question to which an answer is being typed.
+  for (const text of ['Wrote [y/n] to answers.txt. Hostname: ', 'Proceed? [y/N] nev'])
+    expect(texts(text)).toEqual([])
+})
+
+test('an answer says its word, what is sent, and that it is the default', () => {
+  const said = (prompt: string): string[] =>
+    quickAnswers(prompt).map(({ label, hint }) => (hint ? `${label} (${hint})` : label))
+  expect(said('Proceed? [y/N] ')).toEqual(['Yes (y)', 'No (n, default)'])
+  expect(said('Sure (yes/no)? ')).toEqual(['Yes', 'No'])
+  expect(said('Stage [y,n,q]? ')).toEqual(['Yes (y)', 'No (n)', 'q'])
+  expect(said('Axis [X/y/z]: ')).toEqual(['x (default)', 'y', 'z'])
 })
 
 test('a numbered menu over the prompt offers its entries', () => {

@@ -64,6 +64,8 @@ test('a halted or read-only view is not told that the first to type takes the tu
     trouble: { code: 'fenced', message: '', hint: '', retryable: true },
   } as const
   expect(said({ link: fenced }, { state_since: NOW - 30 })).toMatch(/^Fenced.* \/ for 30s · nobody can type/)
+  const taken = { state: 'taken', length_s: 30, left_s: 0, later_epoch: 3, why: '' }
+  expect(said({ link: fenced }, { lease: taken })).toMatch(/^Fenced: another host has it \//)
   expect(said({ turn: free, mayType: false })).toBe(
     'otto runs make test / for 2m · you are watching: your access does not include typing',
   )
@@ -93,7 +95,7 @@ test('a machine that is down, silent or cut off from this device is said to be t
 })
 
 test('a session that is over says how it ended', () => {
-  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '' }
+  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '', checkpoint: '' }
   expect(said({ link: { at: 'ended', ending } }, { state: 'ended', ended_at: NOW - 60 })).toBe(
     'Killed by SIGKILL / 1m ago · its last screen and its record can be read',
   )

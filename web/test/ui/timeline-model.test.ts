@@ -71,6 +71,75 @@ test('other events name their actor', () => {
   ])
 })
 
+test('what changes who may do what, where it runs and what is recorded is in the timeline', () => {
+  const { events } = added(
+    EMPTY,
+    [
+      entry('leased', '', { length_s: 30, before: 0 }),
+      entry('renamed', 'a1', { before: 'x', name: 'deploy' }),
+      entry('envelope_set', 'a1', { subject: 'b1', scope: 'all', rights: ['observe'] }),
+      entry('envelope_set', 'a1', { subject: 'b1', scope: 'all', rights: [] }),
+      entry('actor_revoked', 'a1', { subject: 'b1' }),
+      entry('gate_policy_set', 'a1', { scope: 'session:abc', digest: 'ff', source: 'starter:two-person' }),
+      entry('gate_policy_set', 'a1', { scope: 'label:prod', digest: '', source: '' }),
+      entry('adopted', 'a1', { target: 'var:PATH', before: ['b1'] }),
+      entry('unrecorded', 'b1', { what: 'attached', count: 3, since: 1 }),
+      entry('fenced', '', { cause: 'lapse' }),
+      entry('halted', '', { frozen: true, scope: 'session' }),
+      entry('leased', '', { length_s: 30, before: 1 }),
+      entry('fenced', '', { cause: 'taken' }),
+    ],
+    NAMES,
+  )
+  expect(events.map((one) => one.text)).toEqual([
+    'anna renamed the session to deploy',
+    'anna gave bot: watch only',
+    'anna took all rights from bot',
+    'anna revoked the access of bot',
+    'anna set the policy of this session: starter:two-person',
+    'anna removed the policy of label:prod',
+    'anna answers for var:PATH from now on',
+    '3 records of bot are missing (attached): the disk was full',
+    'the host lost the lease; the session is fenced',
+    'all its processes are frozen',
+    'the host holds the lease again; the session goes on',
+    'another host has the session; here it stays frozen for good',
+  ])
+})
+
+test('what a command changed in the shell is said, but not where it went', () => {
+  const { events } = added(
+    EMPTY,
+    [
+      entry('shaped', 'b1', {
+        number: 3,
+        keys: ['var:PATH', 'path:/home/b/bin', 'alias:ls', 'cwd', 'var:OLDPWD'],
+      }),
+      entry('shaped', 'a1', { number: 4, keys: ['cwd', 'job:77', 'hash:make'] }),
+      entry('shaped', 'a1', {
+        number: 5,
+        keys: ['var:A', 'var:B', 'var:C', 'func:d', 'trap:EXIT'],
+        left_out: 2,
+      }),
+    ],
+    NAMES,
+  )
+  expect(events.map((one) => one.text)).toEqual([
+    'bot changed PATH, alias ls',
+    'anna changed A, B, C, function d and 3 more',
+  ])
+})
+
+test('a halt of what one actor started is not said to be one of the session', () => {
+  const part = entry('halted', 'a1', { frozen: true, scope: 'actor:b1' })
+  const model = added(EMPTY, [part], NAMES)
+  expect(model.events.map((one) => one.text)).toEqual(['anna halted what bot started'])
+  expect(haltOf(model)).toBeNull()
+  const whole = entry('halted', 'b1', { frozen: true, scope: 'session' })
+  const later = entry('halted', 'a1', { frozen: true, scope: 'actor:b1' })
+  expect(haltOf(added(EMPTY, [whole, later], NAMES))?.actor).toBe('bot')
+})
+
 test('a summary begins where the journal goes on', () => {
   const begun = seeded(HANDOFF)
   expect(begun.through).toBe(HANDOFF.through_seq)

@@ -30,7 +30,7 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.adapters.seccomp import call_facts, gate_messages, notification
 from holdfast.adapters.seccomp.call_facts import CallFacts
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up, named
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, at_name, look_up, named
 from holdfast.adapters.seccomp.file_watch import FileWatch, MarkedOpening
 from holdfast.adapters.seccomp.gate_messages import (
     ARGUMENTS_MAX_BYTES,
@@ -39,6 +39,7 @@ from holdfast.adapters.seccomp.gate_messages import (
     CallQuestion,
     Gone,
     KnownFiles,
+    Learns,
     Leave,
     NamedFile,
     Read,
@@ -48,6 +49,7 @@ from holdfast.adapters.seccomp.gate_messages import (
 )
 from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
 from holdfast.adapters.seccomp.notification import Call
+from holdfast.adapters.seccomp.peer_lookup import listening_groups, reading_groups
 from holdfast.adapters.seccomp.process_memory import Unreadable
 from holdfast.model.gate import EffectKind
 from holdfast.model.record import Record
@@ -62,9 +64,15 @@ _SWEEP_S = 0.5  # between looks for calls that were given up while they waited
 _FRESH_MAX = 64  # files that are about to be made; a program makes one at a time
 _FRESH_S = 1.0  # after which it was not made
 _FRESH_LOOK_S = 0.005  # between looks whether they are there
+_NAMELESS = " (deleted)"  # how the kernel shows a file without a name
 _PRIORITY = -10
 _IDLE_S = 5.0  # without session and daemon, before it leaves
-_JUDGED = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
+_JUDGED = {
+    EffectKind.EXEC: JudgedKinds.EXEC,
+    EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN,
+    # Who is behind a server is to be known as soon as several have a part.
+    EffectKind.CONNECT: JudgedKinds.CONNECT | JudgedKinds.READS,
+}
 
 _Key = tuple[EffectKind, CallFacts]
 
@@ -95,6 +103,7 @@ class Session:
 
     def __init__(self, serve: Serve, listener: int, memfd: int, say: Callable[[Record], None]):
         self.id, self.listener, self.page = serve.session, listener, GatePage(memfd)
+        self._directory = serve.cgroup
         os.close(memfd)
         self._say, self._main_pid = say, serve.main_pid
         self._poll = select.poll()
@@ -112,8 +121,9 @@ class Session:
         self._reads: dict[str, int] = {}  # by control group: how often it read what others wrote
         self._groups: dict[tuple[EffectKind, str], bool] = {}
         self._known: dict[str, dict[_Key, bool]] = {}  # by control group
-        # Files that are about to be made, with who makes them; and those that were told of.
+        # Files and links that are about to be made, with who makes them; and what was told of.
         self._fresh: dict[str, tuple[str, float]] = {}
+        self._renamed: dict[tuple[int, int], None] = {}  # by inode: what somebody gave its name
         self._told: dict[tuple[str, NamedFile], bool] = {}
         # Denied once, by process: one that looks along PATH tries the same program again.
         self._denied: set[tuple[int, _Key]] = set()
@@ -147,7 +157,10 @@ class Session:
             self._denied.clear()
             self._executes.clear()
         kind = call_facts.kind_of(call)
-        if not self.page.judged & _JUDGED[kind]:
+        judged = _JUDGED[kind]
+        if call.number in call_facts.REACHES:
+            judged |= JudgedKinds.READS  # into what is another's, whatever is said of programs
+        if not self.page.judged & judged:
             self._settle(place, call, 0)
             return
         try:
@@ -169,9 +182,17 @@ class Session:
         if allowed is not None and kind is EffectKind.EXEC and call.number in call_facts.EXECS:
             self._settle(place, call, 0 if allowed else errno.EPERM)
             return
-        facts = call_facts.facts_of(call, self._ordinary)
+        facts = self._facts(call)
         if facts.file.path in self._own_files:
             raise call_facts.Harmless
+        if kind is EffectKind.CONNECT:
+            self._talks(call.pid, group[1], facts)
+            if not self.page.judged & JudgedKinds.CONNECT:
+                raise call_facts.Harmless
+        if stat.S_ISFIFO(facts.file.mode):
+            self._feeds(group[1], facts.file)
+            if not facts.file.path.startswith("/"):
+                raise call_facts.Harmless  # a pipe without a name
         key = (kind, facts)
         if allowed is None or facts.target:
             allowed = self._known.get(group[1], {}).get(key)
@@ -188,6 +209,15 @@ class Session:
             self._lets(call.pid, group[1], facts)
         self._settle(place, call, 0 if allowed else errno.EPERM)
 
+    def _facts(self, call: Call) -> CallFacts:
+        """By which way a program is found does not matter, but for names that somebody gave."""
+        facts = call_facts.facts_of(call, self._ordinary)
+        if not facts.given:
+            return facts
+        passed = call_facts.names_passed(call.pid, facts) if self._renamed else []
+        chosen = tuple(each for each in passed if (each.device, each.inode) in self._renamed)
+        return facts._replace(given=b"", given_at=AT_FDCWD, chosen=chosen)
+
     # -- who writes which file --------------------------------------------------------------------
 
     def _lets(self, pid: int, membership: str, facts: CallFacts) -> None:
@@ -198,17 +228,54 @@ class Session:
                 _remember(self._executes, pid, {(file.device, file.inode)})
             elif not facts.reads:
                 _remember(self._only_writes, pid, (file.device, file.inode))
-        moved = facts.moved
-        if stat.S_ISREG(moved.mode):
-            self._mark(NamedFile(moved.path, moved.device, moved.inode))
-            self._wrote(membership, NamedFile(file.path, moved.device, moved.inode), True)
-        if facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
-            return
-        if not file.inode:
-            if len(self._fresh) < _FRESH_MAX:
+        self._named(membership, facts.moved, file.path)
+        self._named(membership, facts.exchanged, facts.moved.path)
+        new = not file.inode and (facts.links or not facts.names)
+        if new or facts.moved.path.endswith(_NAMELESS):
+            if file.path and len(self._fresh) < _FRESH_MAX:
                 self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
+        elif facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
+            return
+        elif stat.S_ISFIFO(file.mode):
+            self._wrote(membership, NamedFile(file.path, file.device, file.inode), True)
         elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
+            if self._latest.get((file.device, file.inode)) != membership:
+                self._feeds(membership, file)
             self._wrote(membership, NamedFile(file.path, file.device, file.inode), facts.adds)
+
+    def _named(self, membership: str, file: FoundFile, path: str) -> None:
+        """It has this name now: whoever chose that is behind what is found by it."""
+        if stat.S_ISREG(file.mode):
+            self._mark(NamedFile(file.path, file.device, file.inode))
+        if self._notes_name(file) or stat.S_ISREG(file.mode):
+            self._wrote(membership, NamedFile(path, file.device, file.inode), True)
+
+    def _notes_name(self, file: FoundFile) -> bool:
+        """If it is a name by which something else is found: a link, a directory."""
+        names = stat.S_ISLNK(file.mode) or stat.S_ISDIR(file.mode)
+        if names:
+            _remember(self._renamed, (file.device, file.inode), None)
+        return names
+
+    def _talks(self, pid: int, membership: str, facts: CallFacts) -> None:
+        """What is said to a server it may do, and what it answers may be done: each is behind the
+        other from here on."""
+        if facts.peer is None or not self._directory:
+            return
+        for other in listening_groups(pid, facts.peer, facts.file, self._directory) - {membership}:
+            self._learns(other, membership)
+            self._learns(membership, other)
+
+    def _feeds(self, membership: str, file: FoundFile) -> None:
+        """Others have it open already, and will not be seen to open it when it is written."""
+        if self._directory and self.page.judged & JudgedKinds.READS:
+            for other in reading_groups(file, self._directory) - {membership}:
+                self._learns(other, membership)
+
+    def _learns(self, group: str, of: str) -> None:
+        self._reads[group] = self._reads.get(group, 0) + 1
+        self._known.pop(group, None)
+        self._say(Learns(self.id, group, of))
 
     @property
     def has_fresh(self) -> bool:
@@ -219,8 +286,9 @@ class Session:
         for path, (membership, until) in list(self._fresh.items()):
             file = FoundFile(path)
             with contextlib.suppress(OSError):
-                file = look_up(self._main_pid, AT_FDCWD, os.fsencode(path))
+                file = at_name(self._main_pid, path)
             if file.inode:
+                self._notes_name(file)
                 self._wrote(membership, NamedFile(file.path, file.device, file.inode), False)
             if file.inode or time.monotonic() > until:
                 del self._fresh[path]
@@ -274,6 +342,8 @@ class Session:
 
     def written(self, files: tuple[NamedFile, ...]) -> None:
         for file in files:
+            with contextlib.suppress(OSError):
+                self._notes_name(at_name(self._main_pid, file.path))
             self._mark(file)
 
     def _mark(self, file: NamedFile) -> None:
@@ -282,7 +352,8 @@ class Session:
         with contextlib.suppress(OSError):  # it is gone, or has another name
             found, place = named(self._main_pid, file.path)
             try:
-                if (found.device, found.inode) == (file.device, file.inode):
+                same = (found.device, found.inode) == (file.device, file.inode)
+                if same and stat.S_ISREG(found.mode):
                     self._watch.mark(place)
             finally:
                 os.close(place)
@@ -339,8 +410,13 @@ class Session:
             facts.moved.path,
             tuple(
                 NamedFile(each.path, each.device, each.inode)
-                for each in call_facts.named_files(call.pid, facts.argv)
+                for each in (
+                    *call_facts.named_files(call.pid, facts.argv),
+                    *facts.chosen,
+                )
             ),
+            facts.also,
+            facts.destination,
         )
 
     def answer(self, answer: CallAnswer) -> None:

@@ -12,27 +12,55 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from holdfast.adapters.halt.cgroup import PREFIX
 from holdfast.adapters.seccomp import filter as calls
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, look_up, place_of
+from holdfast.adapters.seccomp.file_lookup import (
+    AT_FDCWD,
+    FoundFile,
+    at_name,
+    look_up,
+    passed,
+    place_of,
+)
 from holdfast.adapters.seccomp.notification import Call
+from holdfast.adapters.seccomp.peer_lookup import Peer, peer_of
 from holdfast.adapters.seccomp.process_memory import ProcessMemory
 from holdfast.model.gate import EffectKind
 
 EXECS = (calls.EXECVE, calls.EXECVEAT)
 _NAMES = (calls.RENAME, calls.RENAMEAT, calls.RENAMEAT2, calls.LINK, calls.LINKAT)
+_RENAMES = (calls.RENAME, calls.RENAMEAT, calls.RENAMEAT2)
 _BY_DIRECTORY = (
     *(calls.UNLINKAT, calls.FCHMODAT, calls.FCHMODAT2, calls.FCHOWNAT, calls.UTIMENSAT),
+    *(calls.FUTIMESAT, calls.SETXATTRAT, calls.REMOVEXATTRAT, calls.FILE_SETATTR),
     *(calls.MKDIRAT, calls.MKNODAT),
 )
-_FOLLOWS = (calls.CHMOD, calls.FCHMODAT, calls.CHOWN, calls.SETXATTR)
-_REACHES = (calls.PTRACE, calls.PROCESS_VM_WRITEV)
+# They follow a link at the end of the name; those with a number, unless this argument says not to.
+_FOLLOWS: dict[int, int | None] = {
+    **dict.fromkeys((calls.CHMOD, calls.FCHMODAT, calls.CHOWN, calls.SETXATTR)),
+    **dict.fromkeys((calls.UTIME, calls.UTIMES, calls.FUTIMESAT, calls.REMOVEXATTR)),
+    calls.UTIMENSAT: 3,
+    calls.FCHMODAT2: 3,
+    calls.FCHOWNAT: 4,
+    calls.FILE_SETATTR: 4,
+    calls.SETXATTRAT: 2,
+    calls.REMOVEXATTRAT: 2,
+}
+_NOFOLLOW, _FOLLOW, _EMPTY_PATH = 0x100, 0x400, 0x1000
+_EXCHANGE = 2
+REACHES = (calls.PTRACE, calls.PROCESS_VM_WRITEV, calls.PIDFD_GETFD)
+_BIND_OR_MOVE, _MOUNT_ONLY_CHANGES = 0x1000 | 0x2000, 0x20 | 0xF << 17
+_CLONES_TREE = 1
+_SHOWS_OTHER_FILES = (b"overlay", b"aufs", b"ecryptfs")
 _ARCH_I386 = 0x40000003
 # Devices by which nothing is stored: null, zero, full, random, urandom, tty, ptmx, and terminals.
 _NOWHERE = {(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2)}
 _TERMINALS = (4, range(136, 144))
 _MEMORY = re.compile(r"/(\d+)(?:/task/\d+)?/mem$")  # in any place where /proc is mounted
+_SESSION_GROUP = re.compile(rf".*?/{PREFIX}[^/]+/[^/]+(?=/|$)")
 _WORDS_LOOKED_UP = 16  # arguments of one program that are looked up as files
 _UNTOLD = (b"_=", b"SHLVL=", b"PWD=", b"OLDPWD=")  # change by themselves all the time
 
@@ -61,8 +89,16 @@ class CallFacts(NamedTuple):
     first: bool = False  # and that one is the session's init or main program
     adds: bool = False  # a write leaves what is in the file
     names: bool = False  # what is written is only a name
+    links: bool = False  # that of a link or a fifo, which leads to something else
     moved: FoundFile = FoundFile("")  # and that was at another one, which its path is
+    exchanged: FoundFile = FoundFile("")  # what was at the new name goes to the old one
     reads: bool = False  # it is opened for reading as well
+    given: bytes = b""  # of a program: the path as it was given, and from which directory
+    given_at: int = AT_FDCWD
+    chosen: tuple[FoundFile, ...] = ()  # links and directories on the way that somebody named
+    also: EffectKind | None = None  # what else it is: a name is removed, or is another
+    destination: str = ""  # of a connection: host:port
+    peer: Peer | None = None  # the same, to find out who listens there
 
 
 def membership(pid: int) -> str:
@@ -85,15 +121,18 @@ def first_environment(pid: int) -> frozenset[bytes]:
 
 
 def kind_of(call: Call) -> EffectKind:
-    executes = call.number in (*EXECS, *_REACHES)
+    if call.number == calls.CONNECT and call.arch != _ARCH_I386:
+        return EffectKind.CONNECT
+    executes = call.number in (*EXECS, *REACHES)
     return EffectKind.EXEC if executes else EffectKind.WRITE_OPEN
 
 
 def facts_of(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
     """Raises Harmless, Fails, or OSError and Unreadable when its process does not show it."""
-    if call.arch == _ARCH_I386 or call.number == calls.OPENAT2:
+    if call.arch == _ARCH_I386 or call.number in (calls.OPENAT2, calls.FSOPEN, calls.FSPICK):
         # 32-bit calls have other numbers and pointers; openat2 has its flags in memory, where they
-        # change. Every program that uses openat2 knows kernels without it.
+        # change; what fsopen begins is put together by many calls. Every program that uses these
+        # knows kernels without them.
         raise Fails(errno.ENOSYS)
     if call.number in EXECS:
         return _executing(call, ordinary)
@@ -101,10 +140,18 @@ def facts_of(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
         return _naming(call)
     if call.number in (*calls.CHANGES, *calls.MAKES):
         return _changing(call)
+    if call.number in calls.CHANGES_OPEN:
+        return _changing_open(call.pid, _int(call.arguments[0]))
+    if call.number in calls.MOUNTS:
+        return _mounting(call)
+    if call.number == calls.CONNECT:
+        return _connecting(call)
     if call.number == calls.PTRACE:
         return _reaching(call.pid, call.arguments[1])
     if call.number == calls.PROCESS_VM_WRITEV:
         return _reaching(call.pid, call.arguments[0])
+    if call.number == calls.PIDFD_GETFD:
+        return _taking_descriptor(call.pid, _int(call.arguments[0]))
     return _opening(call)
 
 
@@ -133,6 +180,8 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
         os.readlink(f"/proc/{call.pid}/cwd"),
         argv,
         tuple(each for each in differs if not each.startswith(_UNTOLD)),
+        given=path,
+        given_at=at,
     )
 
 
@@ -148,10 +197,23 @@ def _naming(call: Call) -> CallFacts:
     finally:
         memory.close()
     path = place_of(call.pid, _int(words[2]), after)
-    moved = FoundFile("")
-    if before:
-        moved = _at_name(call.pid, place_of(call.pid, _int(words[0]), before))
-    return CallFacts(EffectKind.WRITE_OPEN, FoundFile(path), names=True, moved=moved)
+    flags = words[4] if call.number in (calls.RENAMEAT2, calls.LINKAT) else 0
+    moved = exchanged = FoundFile("")
+    if call.number == calls.LINKAT and (flags & _FOLLOW or (flags & _EMPTY_PATH and not before)):
+        # By a descriptor or a link: also a file that had no name before (O_TMPFILE).
+        moved = look_up(call.pid, _int(words[0]), before)
+    elif before:
+        moved = at_name(call.pid, place_of(call.pid, _int(words[0]), before))
+    if call.number == calls.RENAMEAT2 and flags & _EXCHANGE:
+        exchanged = at_name(call.pid, path)
+    also = EffectKind.RENAME if call.number in _RENAMES else None
+    return CallFacts(
+        *(EffectKind.WRITE_OPEN, FoundFile(path)),
+        names=True,
+        moved=moved,
+        exchanged=exchanged,
+        also=also,
+    )
 
 
 def _changing(call: Call) -> CallFacts:
@@ -164,7 +226,7 @@ def _changing(call: Call) -> CallFacts:
     elif call.number == calls.SYMLINKAT:
         at, place = _int(call.arguments[1]), call.arguments[2]
     if not place:
-        raise Harmless  # what it has open already
+        return _changing_open(call.pid, at)
     memory = ProcessMemory(call.pid)
     try:
         name = memory.string(place)
@@ -173,21 +235,83 @@ def _changing(call: Call) -> CallFacts:
     if not name:
         file = look_up(call.pid, at, name)
     else:
-        file = _at_name(call.pid, place_of(call.pid, at, name))
-        if stat.S_ISLNK(file.mode) and call.number in _FOLLOWS:
+        file = at_name(call.pid, place_of(call.pid, at, name))
+        if stat.S_ISLNK(file.mode) and _follows(call):
             file = look_up(call.pid, at, name)
     if bool(file.inode) is (call.number in calls.MAKES):
         raise Fails(errno.EEXIST if file.inode else errno.ENOENT)
+    also = EffectKind.UNLINK if call.number in calls.REMOVES else None
+    links = call.number in calls.MAKES and call.number not in (calls.MKDIR, calls.MKDIRAT)
+    return CallFacts(EffectKind.WRITE_OPEN, file, names=True, links=links, also=also)
+
+
+def _follows(call: Call) -> bool:
+    if call.number not in _FOLLOWS:
+        return False
+    flags = _FOLLOWS[call.number]
+    return flags is None or not call.arguments[flags] & _NOFOLLOW
+
+
+def _changing_open(pid: int, fd: int) -> CallFacts:
+    """Mode, owner, times of what it has open: judged when it was opened, if that was for
+    writing."""
+    with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as info:
+        flags = next(int(line.split()[1], 8) for line in info if line.startswith("flags:"))
+    if flags & os.O_ACCMODE != os.O_RDONLY:
+        raise Harmless
+    file = look_up(pid, fd, b"")
+    if not file.path.startswith("/") or _is_nowhere(file) or stat.S_ISFIFO(file.mode):
+        raise Harmless
     return CallFacts(EffectKind.WRITE_OPEN, file, names=True)
 
 
-def _at_name(pid: int, path: str) -> FoundFile:
-    """`path`: without links but at its end, where it is not followed."""
+def _mounting(call: Call) -> CallFacts:
+    """Like a rename: one place gets the name of another. Judged by both."""
+    words, pid = call.arguments, call.pid
+    memory = ProcessMemory(pid)
     try:
-        found = os.lstat(f"/proc/{pid}/root{path}")
-    except FileNotFoundError:
-        return FoundFile(path)
-    return FoundFile(path, found.st_dev, found.st_ino, found.st_mode, found.st_uid)
+        if call.number == calls.OPEN_TREE:
+            if not words[2] & _CLONES_TREE:
+                raise Harmless
+            source = look_up(pid, _int(words[0]), memory.string(words[1]))
+            return CallFacts(EffectKind.WRITE_OPEN, source, names=True)
+        if call.number == calls.MOVE_MOUNT:
+            source = look_up(pid, _int(words[0]), memory.string(words[1]))
+            target = look_up(pid, _int(words[2]), memory.string(words[3]))
+        elif call.number == calls.PIVOT_ROOT:
+            source = look_up(pid, AT_FDCWD, b"/")
+            target = look_up(pid, AT_FDCWD, memory.string(words[1]))
+        else:
+            target = look_up(pid, AT_FDCWD, memory.string(words[1]))
+            source = FoundFile("")
+            if words[3] & _MOUNT_ONLY_CHANGES:
+                raise Harmless
+            if words[3] & _BIND_OR_MOVE:
+                source = look_up(pid, AT_FDCWD, memory.string(words[0]))
+            elif words[2] and memory.string(words[2]) in _SHOWS_OTHER_FILES:
+                raise Fails(errno.EPERM)  # whose files these are, nobody could tell by the inode
+    finally:
+        memory.close()
+    return CallFacts(EffectKind.WRITE_OPEN, target, names=True, moved=source)
+
+
+def _connecting(call: Call) -> CallFacts:
+    memory = ProcessMemory(call.pid)
+    try:
+        address = memory.read(call.arguments[1], min(call.arguments[2] & 0xFFFFFFFF, 128))
+    finally:
+        memory.close()
+    peer = peer_of(address)
+    if peer is None:
+        raise Harmless  # of no network, or the end of a connection
+    if not peer.path:
+        return CallFacts(EffectKind.CONNECT, FoundFile(""), destination=peer.destination, peer=peer)
+    if peer.path.startswith(b"@"):
+        return CallFacts(EffectKind.CONNECT, FoundFile(os.fsdecode(peer.path)), peer=peer)
+    file = look_up(call.pid, AT_FDCWD, peer.path)
+    if not file.inode:
+        raise Fails(errno.ENOENT)
+    return CallFacts(EffectKind.CONNECT, file, peer=peer)
 
 
 def _opening(call: Call) -> CallFacts:
@@ -208,28 +332,47 @@ def _opening(call: Call) -> CallFacts:
     if not path:
         raise Fails(errno.ENOENT)
     file = look_up(call.pid, at, path)
-    if stat.S_ISCHR(file.mode):
-        device = os.major(file.special), os.minor(file.special)
-        if device in _NOWHERE or device[0] == _TERMINALS[0] or device[0] in _TERMINALS[1]:
-            raise Harmless
-    if stat.S_ISFIFO(file.mode) or stat.S_ISSOCK(file.mode):
-        raise Harmless  # who reads it is judged by what it does
+    if _is_nowhere(file):
+        raise Harmless
     memory_of = _MEMORY.search(file.path)
     if memory_of is not None:
-        return _reaching(call.pid, int(memory_of[1]))
+        return _reaching(call.pid, int(memory_of[1]), any_numbering=True)
     cwd = os.readlink(f"/proc/{call.pid}/cwd")
     adds, reads = not flags & os.O_TRUNC, flags & os.O_ACCMODE != os.O_WRONLY
     return CallFacts(EffectKind.WRITE_OPEN, file, cwd, adds=adds, reads=reads)
 
 
+def _is_nowhere(file: FoundFile) -> bool:
+    """Nothing is stored there: a terminal, /dev/null. A pipe leads to whoever reads it."""
+    if stat.S_ISCHR(file.mode):
+        device = os.major(file.special), os.minor(file.special)
+        return device in _NOWHERE or device[0] == _TERMINALS[0] or device[0] in _TERMINALS[1]
+    return stat.S_ISSOCK(file.mode)
+
+
 def named_files(pid: int, argv: tuple[bytes, ...]) -> list[FoundFile]:
     """The files that arguments of a program name: it may read them as code."""
     found = []
-    for word in argv[1 : 1 + _WORDS_LOOKED_UP]:
-        if word and not word.startswith(b"-"):
-            with contextlib.suppress(OSError):
-                found.append(look_up(pid, AT_FDCWD, word))
-    return [each for each in found if stat.S_ISREG(each.mode)]
+    for word in _words_of_files(argv):
+        with contextlib.suppress(OSError):
+            found.append(look_up(pid, AT_FDCWD, word))
+    return [each for each in found if stat.S_ISREG(each.mode) or stat.S_ISFIFO(each.mode)]
+
+
+def names_passed(pid: int, facts: CallFacts) -> list[FoundFile]:
+    """The links and directories on the way to a program, and to the files among its arguments:
+    whoever gave one of these its name chose what is found behind it."""
+    found: list[FoundFile] = []
+    ways = [(facts.given_at, facts.given)] if facts.given else []
+    for at, way in (*ways, *((AT_FDCWD, word) for word in _words_of_files(facts.argv))):
+        with contextlib.suppress(OSError):
+            found += passed(pid, at, way)
+    return found
+
+
+def _words_of_files(argv: tuple[bytes, ...]) -> list[bytes]:
+    words = argv[1 : 1 + _WORDS_LOOKED_UP]
+    return [word for word in words if word and not word.startswith(b"-")]
 
 
 def may_write(pid: int, file: FoundFile) -> bool:
@@ -245,9 +388,71 @@ def may_write(pid: int, file: FoundFile) -> bool:
     return uid == "0" or (uid == str(file.owner) and bool(file.mode & stat.S_IWUSR))
 
 
-def _reaching(pid: int, other: int) -> CallFacts:
-    """`other` in the numbering of the caller, whose own /proc shows it."""
-    with open(f"/proc/{pid}/root/proc/{_int(other)}/cgroup", encoding="utf-8") as file:
-        target = next((line for line in file.read().splitlines() if line.startswith("0::")), "")
-    first = 0 < _int(other) < calls.FIRST_OTHER_PID
+def _reaching(pid: int, other: int, *, any_numbering: bool = False) -> CallFacts:
+    """Into a process, by its number as the caller has it. What the caller's /proc shows is its own
+    doing, if it mounts there; so the kernel's numbers are looked through, of all that is in the
+    same session. If several may be meant, one that is of others is."""
+    numbers = _numbers(f"/proc/{pid}/status", "NSpid:")
+    session = _session_in(membership(pid))
+    found = {
+        int(each): his
+        for each in os.listdir("/proc")
+        if each.isdecimal() and _is_in(int(each), session)
+        for his in _tasks_called(int(each), _int(other), 0 if any_numbering else len(numbers))
+    }
+    if not found:
+        raise Fails(errno.ESRCH)
+    return _reaching_into(pid, found)
+
+
+def _session_in(group: str) -> str:
+    """The part of a control group's path that is one session's; "" outside of all."""
+    found = _SESSION_GROUP.match(group)
+    return found[0] if found is not None else ""
+
+
+def _is_in(pid: int, session: str) -> bool:
+    """Others have processes of the same numbers."""
+    with contextlib.suppress(OSError):  # it is gone
+        return membership(pid).startswith(session)
+    return False
+
+
+def _tasks_called(process: int, number: int, depth: int) -> Iterator[list[int]]:
+    """The numbers of this process, or of a thread of it, if it may be the one that is called so in
+    a namespace of processes so deep; 0: in any."""
+    with contextlib.suppress(OSError):  # it is gone
+        own = _numbers(f"/proc/{process}/status", "NSpid:")
+        if depth and len(own) < depth:
+            return
+        tasks = [own]
+        if number not in own:
+            threads = os.listdir(f"/proc/{process}/task")
+            paths = (f"/proc/{process}/task/{each}/status" for each in threads)
+            tasks = [_numbers(path, "NSpid:") for path in paths] if len(threads) > 1 else []
+        for each in tasks:
+            if number in (each if not depth else each[depth - 1 : depth]):
+                yield own
+
+
+def _numbers(path: str, field: str) -> list[int]:
+    with open(path, encoding="utf-8", errors="replace") as status:
+        return next(
+            ([int(each) for each in line.split()[1:]] for line in status if line.startswith(field)),
+            [],
+        )
+
+
+def _taking_descriptor(pid: int, pidfd: int) -> CallFacts:
+    (other,) = _numbers(f"/proc/{pid}/fdinfo/{pidfd}", "Pid:") or (0,)
+    if other <= 0:
+        raise Fails(errno.ESRCH)
+    return _reaching_into(pid, {other: _numbers(f"/proc/{other}/status", "NSpid:")})
+
+
+def _reaching_into(pid: int, found: dict[int, list[int]]) -> CallFacts:
+    own = membership(pid)
+    targets = [membership(each) for each in found]
+    target = next((each for each in targets if each != own), own)
+    first = any(0 < each < calls.FIRST_OTHER_PID for his in found.values() for each in his[1:2])
     return CallFacts(EffectKind.EXEC, FoundFile(""), target=target, first=first)

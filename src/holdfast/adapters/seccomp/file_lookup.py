@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
+import stat
 import struct
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ _SYS_OPENAT2 = 437
 _NO_MAGIC, _NO_SYMLINKS, _IN_ROOT = 0x02, 0x04, 0x10
 AT_FDCWD = -100
 _LINKS_MAX = 40  # as the kernel's own bound
+_OPEN_FILES = re.compile(r"/\d+/(?:task/\d+/)?fd$")  # in any place where /proc is mounted
+_STEPS_MAX = 256  # of one way that are looked at
 _OWN = (b"/proc/self/", b"/proc/thread-self/")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -50,6 +54,9 @@ def look_up(pid: int, directory: int, path: bytes) -> FoundFile:
         above = _open(pid, directory, parent or b".")
         try:
             place = os.readlink(f"/proc/self/fd/{above}")
+            if _OPEN_FILES.search(place) and name.isdigit():
+                # Not by what the link says: a pipe has no path, and a file may have another.
+                return _found(os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=above))
             try:
                 target = os.readlink(name, dir_fd=above)
             except OSError:
@@ -69,6 +76,60 @@ def place_of(pid: int, directory: int, path: bytes) -> str:
         return os.path.join(os.readlink(f"/proc/self/fd/{above}"), os.fsdecode(name))
     finally:
         os.close(above)
+
+
+def passed(pid: int, directory: int, path: bytes) -> list[FoundFile]:
+    """The symbolic links and directories on the way to what a path names, with the link at its end.
+    As far as the way leads: what is not there, or cannot be gone, ends it."""
+    found: list[FoundFile] = []
+    links = 0
+    root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_CLOEXEC)
+    base = f"/proc/{pid}/cwd" if directory == AT_FDCWD else f"/proc/{pid}/fd/{directory}"
+    at = os.dup(root) if path.startswith(b"/") else os.open(base, os.O_PATH | os.O_CLOEXEC)
+    steps = path.split(b"/")
+    try:
+        while steps and len(found) < _STEPS_MAX:
+            step = steps.pop(0)
+            if step in (b"", b".") or (step == b".." and _same(at, root)):
+                continue
+            there = os.open(step, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            status = os.fstat(there)
+            if stat.S_ISLNK(status.st_mode):
+                found.append(_found(os.dup(there)))
+                links += 1
+                target = os.readlink(b"", dir_fd=there)
+                os.close(there)
+                if links > _LINKS_MAX or not target:
+                    break
+                steps[:0] = target.split(b"/")
+                there = os.dup(root if target.startswith(b"/") else at)
+            elif stat.S_ISDIR(status.st_mode):
+                found.append(_found(os.dup(there)))
+            else:
+                os.close(there)
+                break
+            os.close(at)
+            at = there
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP):
+            raise
+    finally:
+        os.close(at)
+        os.close(root)
+    return found
+
+
+def _same(one: int, other: int) -> bool:
+    return os.path.samestat(os.fstat(one), os.fstat(other))
+
+
+def at_name(pid: int, path: str) -> FoundFile:
+    """What has this name, a path without links but at its end, where it is not followed."""
+    try:
+        found = os.lstat(f"/proc/{pid}/root{path}")
+    except FileNotFoundError:
+        return FoundFile(path)
+    return FoundFile(path, found.st_dev, found.st_ino, found.st_mode, found.st_uid)
 
 
 def named(pid: int, path: str) -> tuple[FoundFile, int]:

@@ -5,8 +5,9 @@ inside, and for everything the session ever starts. Whether anything is judged i
 elsewhere; here is only what could be.
 
 What waits for an answer: executing a program; opening a file for writing, truncating one by name,
-giving one another name, changing or removing one, making a directory, link or device; attaching to
-another process and writing into its memory. What fails:
+giving one another name, changing or removing one, making a directory, link or device; mounting;
+connecting; attaching to another process, writing into its memory and taking a descriptor of it.
+What fails:
 io_uring, which would open files past the filter; userfaultfd, with which a program holds up
 whoever reads its memory; typing into the terminal by TIOCSTI, which is input of no actor; and
 reaching by ptrace or process_vm_writev into the session's init and main program (inside always
@@ -49,16 +50,33 @@ OPEN, OPENAT, CREAT, OPENAT2, OPEN_BY_HANDLE_AT, TRUNCATE = 2, 257, 85, 437, 304
 RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT = 82, 264, 316, 86, 265
 UNLINK, UNLINKAT, RMDIR, CHMOD, FCHMODAT, FCHMODAT2 = 87, 263, 84, 90, 268, 452
 CHOWN, LCHOWN, FCHOWNAT, UTIMENSAT, SETXATTR, LSETXATTR = 92, 94, 260, 280, 188, 189
+UTIME, UTIMES, FUTIMESAT, REMOVEXATTR, LREMOVEXATTR = 132, 235, 261, 197, 198
+SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR = 463, 466, 469
+FCHMOD, FCHOWN, FSETXATTR, FREMOVEXATTR = 91, 93, 190, 199
 MKDIR, MKDIRAT, SYMLINK, SYMLINKAT, MKNOD, MKNODAT = 83, 258, 88, 266, 133, 259
-# Change something at a name, without opening it; and make something where nothing was.
+# Change something at a name, without opening it; the same of what is open, which may be for reading
+# only; and make something where nothing was.
+REMOVES = (UNLINK, UNLINKAT, RMDIR)
 CHANGES = (
-    *(UNLINK, UNLINKAT, RMDIR, CHMOD, FCHMODAT, FCHMODAT2),
-    *(CHOWN, LCHOWN, FCHOWNAT, UTIMENSAT, SETXATTR, LSETXATTR),
+    *(*REMOVES, CHMOD, FCHMODAT, FCHMODAT2, CHOWN, LCHOWN, FCHOWNAT),
+    *(UTIMENSAT, UTIME, UTIMES, FUTIMESAT, FILE_SETATTR),
+    *(SETXATTR, LSETXATTR, SETXATTRAT, REMOVEXATTR, LREMOVEXATTR, REMOVEXATTRAT),
 )
+CHANGES_OPEN = (FCHMOD, FCHOWN, FSETXATTR, FREMOVEXATTR)
 MAKES = (MKDIR, MKDIRAT, SYMLINK, SYMLINKAT, MKNOD, MKNODAT)
-_CHANGES_32 = (10, 301, 40, 15, 306, 452, 182, 212, 16, 198, 298, 320, 412, 226, 227)
+_CHANGES_32 = (
+    *(10, 301, 40, 15, 306, 452, 182, 212, 16, 198, 298, 320, 412, 226, 227),
+    *(30, 271, 299, 469, 235, 236, 463, 466, 94, 95, 207, 228, 237),
+)
 _MAKES_32 = (39, 296, 83, 304, 14, 297)
-PTRACE, PROCESS_VM_WRITEV = 101, 311
+# Whoever mounts one place at another gives all that is there other names.
+MOUNT, PIVOT_ROOT, OPEN_TREE, MOVE_MOUNT, FSOPEN, FSPICK = 165, 155, 428, 429, 430, 433
+MOUNTS = (MOUNT, PIVOT_ROOT, OPEN_TREE, MOVE_MOUNT, FSOPEN, FSPICK)
+_MOUNTS_32 = (21, 217, OPEN_TREE, MOVE_MOUNT, FSOPEN, FSPICK)
+CONNECT = 42
+_CONNECT_32, _SOCKETCALL_32 = 362, 102
+_SOCKETCALL_CONNECT = 3
+PTRACE, PROCESS_VM_WRITEV, PIDFD_GETFD = 101, 311, 438
 _IOCTL, _IO_URING_SETUP, _USERFAULTFD = 16, 425, 323
 
 _Rule = list[tuple[int, int, int, int]]  # instructions; a jump counts from the next one
@@ -125,15 +143,22 @@ def program() -> bytes:
     of_64 = _calls(
         (EXECVE, EXECVEAT),
         ((OPENAT, 2), (OPEN, 1), (OPEN_BY_HANDLE_AT, 2)),
-        (CREAT, OPENAT2, TRUNCATE, RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT, *CHANGES, *MAKES),
+        (
+            *(CREAT, OPENAT2, TRUNCATE, RENAME, RENAMEAT, RENAMEAT2, LINK, LINKAT),
+            *(*CHANGES, *CHANGES_OPEN, *MAKES, *MOUNTS, CONNECT, PIDFD_GETFD),
+        ),
         {"ptrace": PTRACE, "process_vm_writev": PROCESS_VM_WRITEV, "ioctl": _IOCTL}
         | {"userfaultfd": _USERFAULTFD},
     )
-    of_32 = _calls(
+    socketcall = [*_argument(0), (_EQUAL, 0, 1, _SOCKETCALL_CONNECT), *_give(_NOTIFY)]
+    of_32 = _nr(_SOCKETCALL_32, [*socketcall, *_give(_ALLOW)]) + _calls(
         (11, 358),
         ((295, 2), (5, 1), (342, 2)),
         # 193: truncate64; then the names
-        (8, OPENAT2, 92, 193, 38, 302, 353, 9, 303, *_CHANGES_32, *_MAKES_32),
+        (
+            *(8, OPENAT2, 92, 193, 38, 302, 353, 9, 303, *_CHANGES_32, *_MAKES_32),
+            *(*_MOUNTS_32, _CONNECT_32, PIDFD_GETFD),
+        ),
         {"ptrace": 26, "process_vm_writev": 348, "ioctl": 54, "userfaultfd": 374},
     )
     number: _Rule = [(_LOAD, 0, 0, 0)]

@@ -28,6 +28,7 @@ class Serve(Record):
     own_files: tuple[
         str, ...
     ] = ()  # of the session's host: that its shell writes them is no effect
+    cgroup: str = ""  # the directory of the session's control group
 
 
 class WordChanged(Record):
@@ -68,6 +69,15 @@ class Read(Record):
     inode: int
 
 
+class Learns(Record):
+    """To the daemon: processes of one control group are about to get what those of another one
+    say, by a socket, a pipe or a file that is open."""
+
+    session: str
+    membership: str
+    of: str
+
+
 class AskWritten(Record):
     """To the daemon: which files are known to be written?"""
 
@@ -100,7 +110,11 @@ class CallQuestion(Record):
     target: str = ""  # of a call that reaches into another process: its control group
     first: bool = False  # that process is the session's init or main program
     before: str = ""  # of a file that gets this name: the one that it has, to be judged as well
-    files: tuple[NamedFile, ...] = ()  # that arguments name: what a program is to read as code
+    # that arguments name: what a program is to read as code; and links and directories on the way
+    # there, to which somebody gave their names
+    files: tuple[NamedFile, ...] = ()
+    also: EffectKind | None = None  # what else it is, to be judged as well
+    destination: str = ""  # of a connection: host:port
 
 
 class Gone(Record):
@@ -126,7 +140,7 @@ _KINDS: dict[str, type[Record]] = {
     each.__name__: each
     for each in (
         *(Serve, WordChanged, Leave, CallAnswer, KnownFiles),
-        *(CallQuestion, Wrote, Read, AskWritten, Gone),
+        *(CallQuestion, Wrote, Read, Learns, AskWritten, Gone),
     )
 }
 

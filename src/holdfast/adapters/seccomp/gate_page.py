@@ -33,6 +33,7 @@ class JudgedKinds(IntFlag):
     NOTHING = 0
     EXEC = 1  # and reaching into other processes
     WRITE_OPEN = 2
+    CONNECT = 8
     READS = 4  # several actors have a part: who reads what another wrote is to be known
 
 

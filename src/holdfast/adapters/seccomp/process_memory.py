@@ -58,6 +58,15 @@ class ProcessMemory:
             number, start = number + 1, 0
         raise Unreadable
 
+    def read(self, address: int, length: int) -> bytes:
+        """So many, as they are."""
+        pieces: list[bytes] = []
+        while length > 0:
+            number, start = divmod(address, _PAGE)
+            pieces.append(self._page(number)[start : start + length])
+            address, length = address + len(pieces[-1]), length - len(pieces[-1])
+        return b"".join(pieces)
+
     def strings(self, address: int) -> list[bytes]:
         """Those that a vector of pointers, ended by zero, points at. None at all is empty."""
         return [self.string(each) for each in self._words(address)] if address else []

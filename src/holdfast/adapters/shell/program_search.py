@@ -20,14 +20,15 @@ def directory_of(program: str, path: str, pid: int, cwd: str) -> str:
 
 
 def file_of(word: str, pid: int, cwd: str) -> tuple[int, int] | None:
-    """Device and inode of the regular file that a word of a command line names; None if it names
-    none."""
+    """Device and inode of the regular file or fifo that a word of a command line names; None if it
+    names none."""
     full = word if word.startswith("/") else f"{cwd}/{word}"
     try:
         found = os.stat(f"/proc/{pid}/root{full}")
     except (OSError, ValueError):  # not there, or not a name
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    reads = stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)
+    return (found.st_dev, found.st_ino) if reads else None
 
 
 def descriptors_of(pid: int) -> dict[str, str]:

@@ -39,8 +39,8 @@ _READ_BYTES = 256 << 10
 # They change by themselves, or are told apart from the environment.
 _VOLATILE = frozenset({
     "_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "RANDOM", "SRANDOM", "SECONDS", "LINENO",
-    "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID", "OPTIND",
-    "OPTARG", "REPLY", "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
+    "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID",
+    "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
     "TTYIDLE", "status", "pipestatus", "PIPESTATUS", "BASH_LINENO", "CMD_DURATION", "history",
 })  # fmt: skip
 _OURS = ("__hold_", "HOLD_SHELL_")
@@ -98,6 +98,11 @@ class StateReader:
             return None
         self._seen, self._state = seen, PackedState.of(state)
         return self._state
+
+
+def _attributes_in(flags: bytes) -> bytes:
+    """Those by which a variable changes what is assigned to it: `declare -i`, `-l`, `-u`, `-c`."""
+    return bytes(letter for letter in flags if letter in b"iluc")
 
 
 def _stable(data: bytes) -> tuple[list[bytes], bytes]:
@@ -215,6 +220,8 @@ class _Sections:
             hashed=dict(self._hashed(_text(exported.get("PATH", b"")))),
             private=self._private(exported),
             references=dict(self._references()),
+            attributes=dict(self._attributes()),
+            builtins=tuple(sorted(_text(self._one("builtins")).split()[1::2])),
             directories={name: self._cut(value) for name, value in self._pairs("nameddirs")},
             bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
@@ -286,7 +293,7 @@ class _Sections:
             found["@"] = self._one("positional")
         for words in self._declared():
             name, _, value = b" ".join(words[2:]).partition(b"=")
-            found[_text(name)] = value
+            found[_text(name)] = value + _attributes_in(words[1])
         for line in self._one("fishvariables").splitlines():
             name, _, value = line.partition(b" ")
             if not name.decode(errors="replace").startswith(_FISH_OWN):
@@ -302,6 +309,11 @@ class _Sections:
         if "@" in digests and "positional" not in self._by_tag:
             digests["@"] = ""  # it could not say
         return digests
+
+    def _attributes(self) -> Iterator[tuple[str, str]]:
+        for words in self._declared():
+            if letters := _attributes_in(words[1]):
+                yield _text(words[2].partition(b"=")[0]), _text(letters)
 
     def _references(self) -> Iterator[tuple[str, str]]:
         """Variables that stand for others. Such a value is a name, not a secret."""

@@ -68,7 +68,8 @@ def facts_of(
             for path in (effect.path, *effect.argv):
                 reader.writes(Word(path))
         case EffectKind.CONNECT:
-            reader.found("hosts", effect.destination)
+            for host in network_names.of_destination(effect.destination):
+                reader.found("hosts", host)
         case _:
             pass
     return reader.facts()

@@ -29,16 +29,22 @@ _TOKEN = re.compile(
     | (?P<redirect>\d*[<>]+[&|]?) | (?P<gap>\s+) | (?P<plain>[^\s'"\\;&|(){}<>`$]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_VARIABLE = re.compile(r"\$\{?[#!^=~+]*([A-Za-z_]\w*)")
+_VARIABLE = re.compile(r"\$\{?(?:\([^()]*\))?[#!^=~+]*([A-Za-z_]\w*)")
 _POSITIONAL = re.compile(r"\$\{?[#!]?[1-9@*#]|\bshift\b|\bfor\s+\w+\s*(?:;|\n|do\b)")
-_DESCRIPTOR = re.compile(r"(?:&|fd/|-u\s*)(\d)\b")
+_OWN_NAME = re.compile(r"\$\{?0")
+_DESCRIPTOR = re.compile(r"(?:&|fd/|-u\s*)(\d+)\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
-_ARITHMETIC = re.compile(r"\(\(|\$\[|\[\[|\blet\b|\s-v\b|\[[^]]*[A-Za-z_]")
+_ARITHMETIC = re.compile(
+    r"\(\(|\$\[|\[\[|\blet\b|\s-v\b|\[[^]]*[A-Za-z_]|\$\{[!#]?[\w@*]+(?:\[[^]]*\])?:\s*[^-=?+\s]"
+    r"|\b(?:declare|typeset|local|export|readonly)\s+-\w*[iEF]|\b(?:integer|float|repeat|shift|math)\b"
+)
 _NAMED_DIRECTORY = re.compile(r"(?<![\w/])~([A-Za-z_][\w.-]*)")
 _STATUS = re.compile(r"\$\{?#?(?:\?|_(?!\w)|status\b)|\b(?:PIPESTATUS|pipestatus)\b")
 _LAST_JOB = re.compile(r"\$(?:!|\{!\})")
-_INDIRECT = re.compile(r"\{[^\s{}]*,|\$\{!|\$\$[A-Za-z_]|\(P\)|\b(?:declare|typeset|local)\s+-\w*n")
+_INDIRECT = re.compile(
+    r"\{[^\s{}]*,|\$\{!|\$\$[A-Za-z_]|\$\{\(\w*[eP]|\b(?:declare|typeset|local)\s+-\w*n"
+)
 _HISTORY = re.compile(r"!(?![\s=(]|$)|^\^|(?:^|[;&|]\s*)(?:fc|r)\b")
 
 _RESERVED = frozenset({
@@ -51,7 +57,8 @@ _PREFIXES = frozenset({
     "builtin", "command", "exec", "eval", "nohup", "env", "sudo", "doas", "su", "time", "xargs",
     "nice", "ionice", "setsid", "stdbuf", "timeout", "watch", "find", "parallel", "ssh", "chroot",
     "unshare", "nsenter", "trap", "alias", "function", "bash", "sh", "zsh", "fish", "dash", "ksh",
-    "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run", "entr",
+    "compgen", "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run",
+    "entr",
 })  # fmt: skip
 _EVALUATES = frozenset({
     "eval", "source", ".", "trap", "fc", "r", "bind", "zle", "complete", "autoload", "emulate",
@@ -88,11 +95,12 @@ _NO_COMMAND_YET = frozenset({
 _ENDS_COMMAND = frozenset({";", "&", "&&", "||", "\n"})
 _CHANGES_DIRECTORY = frozenset({"cd", "chdir", "pushd", "popd", "prevd", "nextd", "cdh"})
 _AMBIENT_FUNCTION = re.compile(
-    r"(?:precmd|preexec|periodic|zshexit|zshaddhistory|TRAP\w+"
+    r"(?:precmd|preexec|periodic|zshexit|zshaddhistory|TRAP\w+|zle-[\w-]+"
     r"|fish_\w*prompt|fish_title|fish_greeting|fish_postexec|fish_preexec)$"
 )
 _NOT_FOUND_FUNCTION = re.compile(r"command_not_found_handler?$|fish_command_not_found\b")
 _ON_DIRECTORY = frozenset({"chpwd", "chpwd_functions"})
+_SAVES_HISTORY = frozenset({"history", "exit", "logout", "exec", "fc"})
 _FOR_PROGRAMS = frozenset({"BASH_ENV", "ENV", "ZDOTDIR"})
 # Variables of fish that commands change without naming them.
 _CHANGES_BY_ITSELF = re.compile(
@@ -110,7 +118,8 @@ _LINE_KEY = re.compile(
 _AMBIENT_VARIABLES = frozenset({
     "IFS", "PROMPT_COMMAND", "PROMPT_COMMANDS", "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT",
     "RPROMPT", "RPS1", "RPS2", "SPROMPT", "SHELLOPTS", "BASHOPTS",
-    "GLOBIGNORE", "EXECIGNORE", "histchars", "HISTCONTROL", "fish_function_path", "FPATH",
+    "GLOBIGNORE", "EXECIGNORE", "histchars", "HISTCONTROL", "auto_resume", "BASH_XTRACEFD",
+    "MAIL", "MAILPATH", "MAILCHECK", "mailpath", "fish_function_path", "FPATH",
     "fpath", "NULLCMD", "READNULLCMD", "BASH_COMPAT", "POSIXLY_CORRECT",
 })  # fmt: skip
 _PROGRAM_VARIABLES = re.compile(
@@ -129,6 +138,7 @@ class LineUse:
     words: set[str] = field(default_factory=set)  # all of them, without quotes
     reserved: set[str] = field(default_factory=set)  # words of the grammar: an alias comes first
     directories: set[str] = field(default_factory=set)  # NAME of each ~NAME
+    assigned: set[str] = field(default_factory=set)  # words that set a variable, whole
     variables: set[str] = field(default_factory=set)
     descriptors: set[str] = field(default_factory=set)  # numbers of open files
     everything: bool = False  # any variable, alias or function
@@ -160,7 +170,11 @@ def read_line(text: str) -> LineUse:
     use.everything = use.everything or _INDIRECT.search(text) is not None
     if _POSITIONAL.search(text):
         use.variables.add("@")
+    if _OWN_NAME.search(text):
+        use.variables.add("BASH_ARGV0")
     use.descriptors.update(_DESCRIPTOR.findall(text))
+    # Where these lead to is not told: they may be the shell's own.
+    use.everything = use.everything or any(len(each) > 1 for each in use.descriptors)
     use.history = _HISTORY.search(text) is not None
     use.directories.update(_NAMED_DIRECTORY.findall(text))
     use.variables.update(use.directories)  # in zsh they name directories, too
@@ -251,6 +265,8 @@ def _read_command(words: list[_Word], use: LineUse, depth: int) -> None:
         elif first:
             if not word.quoted and (word in _RESERVED or _ASSIGNED.match(word) or word[:1] == "-"):
                 use.reserved.update({str(word)} & _RESERVED)
+                if _ASSIGNED.match(word):
+                    use.assigned.add(str(word))
                 continue
             use.commands.add(str(word))
             use.everything = use.everything or word in _EVALUATES or not _SAYS.isdisjoint(word)
@@ -328,7 +344,11 @@ def _aliased(use: LineUse, names: Mapping[str, tuple[str, str]]) -> set[str]:
 
 
 def _follow_references(use: LineUse, state: ShellState) -> None:
-    """The variables for which those that it names stand."""
+    """The variables for which those that it names stand. A value that is given to one with an
+    attribute (of a number, say) is an expression."""
+    for word in use.assigned:
+        if (found := _NAME.match(word)) and found[0] in state.attributes:
+            use.variables.update(_NAME.findall(word))
     new = use.variables
     while (
         new := {name for each in new for name in _NAME.findall(state.references.get(each, ""))}
@@ -437,6 +457,8 @@ class _Judged:
                 return _AMBIENT_FUNCTION.match(name) is not None
             case "hash":
                 return self.everything or name in use.commands
+            case "builtin":
+                return self.everything or name in use.commands
             case "job":
                 named_job = any(word.startswith("%") or word == name for word in use.words)
                 return named_job or use.last_job or not _JOB_WORDS.isdisjoint(use.commands)
@@ -469,6 +491,8 @@ class _Judged:
             return True
         if name == "PATH":
             return bool(self._searched())
+        if name.startswith("HIST") and not _SAVES_HISTORY.isdisjoint(self.use.commands):
+            return True
         commands, words = self.use.commands, self.use.words
         if name == "HOME" and ("cd" in commands or any(word[:1] == "~" for word in words)):
             return True

@@ -9,7 +9,7 @@ read as a possible command as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from holdfast.model.command_line import HOLE, Word
 from holdfast.model.record import Record
@@ -78,6 +78,36 @@ _WRAPPERS: dict[str, frozenset[str]] = {
     "firejail": frozenset(),
     "bwrap": frozenset(),
     "ssh-agent": frozenset(("-a", "-t", "-E")),
+    "pkexec": frozenset(("--user",)),
+    "run0": frozenset(("-u", "--user")),
+    "gosu": frozenset(),
+    "su-exec": frozenset(),
+    "setuidgid": frozenset(),
+    "chpst": _words("-u -U -b -e -/ -n -l -L -m -d -o -p -f -c"),
+    "setarch": frozenset(),
+    "linux64": frozenset(),
+    "linux32": frozenset(),
+    "prlimit": frozenset(),
+    "choom": frozenset(("-n", "-p")),
+    "numactl": frozenset(("-N", "-m", "-C", "-i", "-p")),
+    "cgexec": frozenset(("-g",)),
+    "runcon": frozenset(("-t", "-u", "-r", "-l")),
+    "aa-exec": frozenset(("-p", "-n")),
+    "capsh": frozenset(),
+    "tini": frozenset(("-p", "-e")),
+    "dumb-init": frozenset(("-r",)),
+    "catchsegv": frozenset(),
+    "chronic": frozenset(),
+    "unbuffer": frozenset(),
+    "faketime": frozenset(("-f",)),
+    "rlwrap": _words("-a -b -c -C -f -H -l -m -M -O -p -P -q -s -S -t -w -z"),
+    "torsocks": frozenset(("-P", "-a", "-u", "-p")),
+    "proxychains": frozenset(("-f",)),
+    "proxychains4": frozenset(("-f",)),
+    "valgrind": frozenset(),
+    "systemd-inhibit": frozenset(),
+    "ld.so": frozenset(("--library-path", "--preload", "--audit", "--argv0", "--inhibit-rpath")),
+    "sched": frozenset(),  # of zsh: a time, then a command for later
     # Words of zsh and fish that stand before a command.
     "noglob": frozenset(),
     "nocorrect": frozenset(),
@@ -93,7 +123,32 @@ _ASSIGNS = frozenset(
     ("env", "sudo", "doas", "time", "!", "noglob", "nocorrect", "and", "or", "not")
 )
 # Words between a wrapper's options and the command.
-_BETWEEN = {"timeout": 1, "taskset": 1, "chrt": 1, "chroot": 1, "flock": 1}
+_BETWEEN = {
+    "timeout": 1,
+    "taskset": 1,
+    "chrt": 1,
+    "chroot": 1,
+    "flock": 1,
+    "faketime": 1,
+    "sched": 1,
+    "gosu": 1,
+    "su-exec": 1,
+    "setuidgid": 1,
+    "setarch": 1,
+}
+# The dynamic loader runs the program that it is given.
+_LOADER = re.compile(r"ld(?:-linux[\w-]*|-musl-\w+|64)?\.so(?:\.\d+)*|ld-[\d.]+\.so")
+# Programs that run what stands behind one of their own words.
+_BEHIND_WORD = {
+    **dict.fromkeys(("poetry", "pipenv", "uv", "rye", "hatch", "conda", "mamba"), _words("run")),
+    **dict.fromkeys(
+        ("bundle", "direnv", "mise", "asdf", "rbenv", "pyenv", "nvm"), _words("exec x")
+    ),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _words("exec x dlx")),
+    **dict.fromkeys(("ip",), _words("exec")),
+    **dict.fromkeys(("machinectl", "lxc", "incus", "vagrant"), _words("shell exec")),
+    **dict.fromkeys(("perf",), _words("record stat trace")),
+}
 _NEEDS_COMMAND = frozenset(("sudo", "doas", "chroot", "unshare", "nsenter", "runuser", "su"))
 # Words behind `sudo` and others that ask for a shell.
 _SHELL_FLAGS = re.compile(r"-[A-Za-z]*[si]|--shell|--login")
@@ -122,6 +177,23 @@ _RUNS = re.compile(
     r"|SHELL=|--(?:eval|pre|post)[-a-z]*command=?",
     re.IGNORECASE,
 )
+# Options of single programs whose value is a command.
+_COMMAND_OPTIONS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), frozenset(("-I",))),
+    "rsync": frozenset(("-e",)),
+    "zip": frozenset(("-TT", "--unzip-command")),
+    **dict.fromkeys(("scp", "sftp"), frozenset(("-S",))),
+    "sort": frozenset(("--compress-program",)),
+    "split": frozenset(("--filter",)),
+    "man": frozenset(("-P", "--pager")),
+    **dict.fromkeys(("nc", "ncat", "netcat"), frozenset(("-e", "-c", "--exec", "--sh-exec"))),
+    "xterm": frozenset(("-e",)),
+    "nix-shell": frozenset(("--run", "--command")),
+    "sg": frozenset(("-c",)),
+}
+# What the clients of databases take for a command of the shell.
+_ESCAPES = re.compile(r"(?s:.*)(?:^|[\s;])(?:\.sh(?:ell)?\b|\.system\b|\\!|system\s)")
+_CLIENTS = frozenset(("sqlite3", "psql", "mysql", "mariadb"))
 _AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
 _AWK_RUNS = re.compile(r"system\s*\(|\||>|getline|@load")
 _SED_RUNS = re.compile(r"(?:^|[;{}\n])\s*[0-9$,~+/!]*\s*[ewW]\b|/[gpiI0-9mM]*[ew]")
@@ -140,6 +212,7 @@ def name_of(word: Word) -> str:
 def runs(words: Sequence[Word]) -> Inner:
     """What this command runs besides itself."""
     name, rest = name_of(words[0]), tuple(words[1:])
+    name = "ld.so" if _LOADER.fullmatch(name) else name
     if words[0].glob or words[0].tilde or not words[0].static:
         return _OPAQUE  # which program it is, the shell knows
     special = _SPECIAL.get(name)
@@ -154,6 +227,12 @@ def runs(words: Sequence[Word]) -> Inner:
         return _interpreter(stem, rest)
     if any(_RUNS.match(each.text) for each in rest):
         return _OPAQUE
+    if name in _CLIENTS and any(_ESCAPES.match(each.text) for each in rest):
+        return _OPAQUE
+    if name in _COMMAND_OPTIONS:
+        return _by_option(rest, _COMMAND_OPTIONS[name])
+    if name in _BEHIND_WORD:
+        return _behind(rest, _BEHIND_WORD[name])
     return NOTHING
 
 
@@ -275,6 +354,18 @@ def _joined(words: Sequence[Word]) -> str | None:
     return " ".join(word.text for word in words)
 
 
+def _by_option(rest: tuple[Word, ...], options: Collection[str]) -> Inner:
+    """`tar -I 'rm x'`, `split --filter='rm x'`."""
+    values = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word.text in options]
+    for word in rest:
+        option, equals, value = word.text.partition("=")
+        if equals and option in options:
+            values.append(word.replace(text=value))
+    if any(not each.static for each in values):
+        return _OPAQUE
+    return Inner(code=tuple(each.text for each in values))
+
+
 def _eval(rest: tuple[Word, ...]) -> Inner:
     if rest and rest[0].text == "--":
         rest = rest[1:]
@@ -366,14 +457,18 @@ def _ssh(rest: tuple[Word, ...]) -> Inner:
 def _container(rest: tuple[Word, ...]) -> Inner:
     """`docker exec ... box CMD`, `kubectl exec pod -- CMD`: where the command begins depends on
     options of many versions, so every place is tried."""
-    if not rest or not any(each.text in _CONTAINER_RUNS for each in rest):
+    return _behind(rest, _CONTAINER_RUNS)
+
+
+def _behind(rest: tuple[Word, ...], verbs: Collection[str]) -> Inner:
+    at = next((index for index, each in enumerate(rest) if each.text in verbs), None)
+    if at is None:
         return NOTHING
-    at = next(index for index, each in enumerate(rest) if each.text in _CONTAINER_RUNS)
     words = rest[at + 1 :]
     dashes = next((index for index, each in enumerate(words) if each.text == "--"), None)
     if dashes is not None:
         return Inner((words[dashes + 1 :],)) if words[dashes + 1 :] else NOTHING
-    tails = (words[index:] for index in range(1, len(words)))
+    tails = (words[index:] for index in range(len(words)))
     return Inner(
         tuple(each for each in tails if not each[0].text.startswith("-") and each[0].static)
     )

@@ -52,6 +52,13 @@ def hosts(name: str, arguments: Sequence[str]) -> Iterator[str]:
                 yield value
 
 
+def of_destination(destination: str) -> Iterator[str]:
+    """Of a connection to `host:port`: the same, and the host alone."""
+    if destination:
+        yield destination
+        yield destination.rpartition(":")[0].strip("[]")
+
+
 def host_of_path(path: str) -> str:
     """`/dev/tcp/HOST/PORT` is a connection in bash; empty if it is none."""
     found = _DEV_TCP.match(path)

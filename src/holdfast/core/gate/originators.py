@@ -3,12 +3,12 @@ hash entry, PATH entry, job, and of the working directory.
 
 Keys are texts: `var:NAME`, `path:DIR` (an entry of PATH), `alias:NAME`, `func:NAME`, `option:NAME`,
 `trap:NAME`, `hash:NAME`, `dir:NAME` (zsh's `~NAME`), `job:PID`, `key:BINDING`, `fd:N`, `cwd`,
-`umask`; `var:@` are the positional parameters. Two states one after the other tell which keys a
-command changed; what is not in the book is as the session began. A key that one actor alone gave
-another value and then its first one again is as it began, too: a line that uses it does what it
-would have done without the change. If several had a part in it, whoever brought it back stays in
-the book, and so does whoever took away what another one had set: a line may rely on it, or on its
-absence.
+`umask`, `builtin:NAME`; `var:@` are the positional parameters. Two states one after the other tell
+which keys a command changed; what is not in the book is as the session began. A key that one actor
+alone gave another value and then its first one again is as it began, too: a line that uses it does
+what it would have done without the change. If several had a part in it, whoever brought it back
+stays in the book, and so does whoever took away what another one had set: a line may rely on it, or
+on its absence.
 
 What was said of more than ENTRIES_MAX keys is forgotten, the oldest first, and from then on every
 key without an entry counts as shaped by those whose entries are gone. The same holds for all that
@@ -71,6 +71,8 @@ def _values(state: ShellState) -> Iterator[tuple[str, str]]:
         yield f"path:{directory}", ""
     for option in state.options:
         yield f"option:{option}", "on"
+    for builtin in state.builtins:
+        yield f"builtin:{builtin}", "on"
     for kind, named in (
         ("alias", state.aliases),
         ("func", state.functions),

@@ -19,6 +19,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.continuity.preflight import PreflightRequests
+from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -67,6 +68,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    checkpoints: CheckpointRequests,
     preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -86,6 +88,9 @@ def handlers(
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
+        "checkpoint": checkpoints.checkpoint,
+        "checkpoints": checkpoints.checkpoints,
+        "restore": checkpoints.restore,
         "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,

@@ -24,6 +24,7 @@ from holdfast.adapters.seccomp.gate_messages import (
     AskWritten,
     CallQuestion,
     Gone,
+    Learns,
     Read,
     Serve,
     Wrote,
@@ -51,6 +52,8 @@ class Asker(Protocol):
     def wrote(self, wrote: Wrote) -> None: ...
 
     def read(self, read: Read) -> None: ...
+
+    def learns(self, learns: Learns) -> None: ...
 
     def asked_written(self) -> None: ...
 
@@ -198,6 +201,8 @@ class AnswererLink:
             asker.asked(message)
         elif isinstance(message, Wrote):
             asker.wrote(message)
+        elif isinstance(message, Learns):
+            asker.learns(message)
         elif isinstance(message, Read):
             asker.read(message)
         elif isinstance(message, AskWritten):

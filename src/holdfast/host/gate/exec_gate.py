@@ -24,6 +24,7 @@ from holdfast.adapters.seccomp.gate_messages import (
     CallAnswer,
     CallQuestion,
     KnownFiles,
+    Learns,
     NamedFile,
     Read,
     Serve,
@@ -32,6 +33,7 @@ from holdfast.adapters.seccomp.gate_messages import (
 )
 from holdfast.adapters.seccomp.gate_page import GateWord, JudgedKinds
 from holdfast.core.gate.authority_meet import AUTHORITY, refused_by_authority
+from holdfast.core.gate.verdicts import strictest
 from holdfast.host.gate.answerer_link import Asker
 from holdfast.host.gate.command_book import Approved
 from holdfast.host.session.parcel import SessionSpec
@@ -49,7 +51,13 @@ from holdfast.model.record import Record
 from holdfast.model.state import Level
 from holdfast.ports.gate_policy import GatePolicy
 
-_OF_KIND = {EffectKind.EXEC: JudgedKinds.EXEC, EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN}
+_OF_KIND = {
+    EffectKind.EXEC: JudgedKinds.EXEC,
+    EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN,
+    EffectKind.CONNECT: JudgedKinds.CONNECT,
+}
+# A removed or changed name is a write, and may be judged as what it is, too.
+_MORE_OF = {EffectKind.WRITE_OPEN: (EffectKind.UNLINK, EffectKind.RENAME)}
 _FUNCTION = re.compile(r"BASH_FUNC_([^%=]+)%%=")  # as bash hands a function to another one
 _FILES_TOLD = 30  # in one message, with the longest paths
 _APPROVED_MAX = 64  # programs of one session whose children belong to their approval
@@ -97,6 +105,11 @@ class WhoIsBehindEffects(Protocol):
 
     def read(self, membership: str, device: int, inode: int) -> None:
         """A process of this control group reads the file: who wrote it is behind what it does."""
+        ...
+
+    def learns(self, membership: str, of: str) -> None:
+        """Processes of one control group hear what those of another say: who is behind these is
+        behind what they do."""
         ...
 
     def files(self) -> Iterable[tuple[str, int, int]]:
@@ -258,7 +271,8 @@ class ExecGate:
 
     def serve(self) -> tuple[Serve, tuple[int, int]]:
         fds = (self._listener, self._memfd)
-        return Serve(self._spec.id, self._spec.place.shell_pid, self._own_files), fds
+        place = self._spec.place
+        return Serve(self._spec.id, place.shell_pid, self._own_files, place.cgroup), fds
 
     def asked(self, question: CallQuestion) -> None:
         self._spawn(self._asked(question))
@@ -297,6 +311,9 @@ class ExecGate:
     def read(self, read: Read) -> None:
         self._behind.read(read.membership, read.device, read.inode)
 
+    def learns(self, learns: Learns) -> None:
+        self._behind.learns(learns.membership, learns.of)
+
     def asked_written(self) -> None:
         files = [NamedFile(*each) for each in self._behind.files()]
         for at in range(0, len(files), _FILES_TOLD):
@@ -318,15 +335,19 @@ class ExecGate:
         self, question: CallQuestion, group: tuple[Contributor, ...], allow: bool
     ) -> bool:
         """Whether the same is to be said of everything of this kind from the same control group."""
-        spec = self._spec
         if not allow:
             try:
                 self._check_rights(group)
             except HoldfastError:
                 return True
             return False
-        concerned = self._policy.concerns(spec.id, spec.labels, question.kind)
+        # Of a name that is removed or given, the same is not to be said of what is written.
+        kinds = (question.kind, *_MORE_OF.get(question.kind, ()))
+        concerned = any(self._concerns(kind) for kind in kinds)
         return not concerned and self._everybody_may()
+
+    def _concerns(self, kind: EffectKind) -> bool:
+        return self._policy.concerns(self._spec.id, self._spec.labels, kind)
 
     # -- held -------------------------------------------------------------------------------------
 
@@ -403,49 +424,64 @@ class ExecGate:
             labels=spec.labels,
             level=spec.level,
             epoch=self._epoch(),
-            kind=question.kind,
+            kind=question.also or question.kind,
             actor=group[0].actor if group else ActorId(spec.created_by),
             contributors=tuple(dict.fromkeys((*group, *files))),
-            text=shlex.join(question.argv) or question.path,
+            text=_said(question),
             argv=question.argv,
             path=question.path,
             cwd=question.cwd,
             workspace=spec.workspace or spec.cwd,
             environment=question.environment,
+            destination=question.destination,
             turn_holder=self._turn_holder(),
         )
 
     async def _judge(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
-        spec = self._spec
         refusal = refused_by_authority(self._check_rights, effect.contributors)
         if refusal is not None:
             return refusal
         if question.target:
             return self._reaching(effect, question)
-        if not self._policy.concerns(spec.id, spec.labels, question.kind):
-            return ALLOWED
-        if question.cut:
+        asked = [each for each in (question.kind, question.also) if each and self._concerns(each)]
+        if asked and question.cut:
             reason = "its arguments and environment are too long to be judged"
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)
-        verdict = await self._ask_policy(effect)
-        if verdict.outcome is Outcome.ALLOW and question.before:
-            # Who gives a file a name where it may write, writes it there from then on.
-            verdict = await self._ask_policy(effect.replace(path=question.before))
-        return verdict
+        # Who gives a file a name where it may write, writes it there from then on.
+        paths = [path for path in (question.path, question.before) if path] or [""]
+        verdicts = [
+            await self._ask_policy(effect.replace(kind=kind, path=path))
+            for kind in asked
+            for path in paths
+        ]
+        return strictest(verdicts) if verdicts else ALLOWED
 
     def _reaching(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
-        """Into another process, to change it: only where nobody else is behind that one. Never into
-        the shell, which is everybody's, whoever's command it runs now."""
+        """Into another process, to change it or to take what it has open: only where the same are
+        behind both. Never into the shell, which is everybody's, whoever's command it runs now."""
         if question.first:
             reason = "it would change the session's own shell, which acts for everybody"
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)
         own = {each.actor for each in effect.contributors}
         found = self._behind.of_group(question.target)
+        theirs = {each.actor for each in found}
         others = [each for each in found if each.actor not in own]
-        if not others:
+        if not others and theirs == own:
             return ALLOWED
-        reason = f"it would change a process of {others[0].name}"
+        of = others or [each for each in effect.contributors if each.actor not in theirs]
+        reason = (
+            f"it would change a process of {of[0].name}"
+            if others
+            else f"{of[0].name} had a part in it, and none in the process that it would change"
+        )
         return Verdict(Outcome.REFUSE, reason, AUTHORITY)
+
+
+def _said(question: CallQuestion) -> str:
+    """What an approver reads."""
+    if question.kind is EffectKind.CONNECT:
+        return f"connect to {question.destination or question.path}"
+    return shlex.join(question.argv) or question.path
 
 
 def _actors(effect: ProposedEffect) -> frozenset[str]:

@@ -62,6 +62,11 @@ class FileOriginators:
             return found
         return WrittenFile("", Origin(0, self.forgotten))
 
+    def find_name(self, dev: int, inode: int) -> WrittenFile | None:
+        """Who gave this link or directory its name. Most have theirs from before the session: what
+        is forgotten does not count."""
+        return self._files.get(f"{dev}:{inode}")
+
     def places(self) -> Iterator[tuple[str, int, int]]:
         """Path, device and inode of each."""
         for key, file in self._files.items():

@@ -94,12 +94,22 @@ class GroupContributors:
         written = self._provenance.files.find(device, inode)
         if written is None or cgroup.actors_in(membership, self._directory) is None:
             return
+        origin = written.origin
+        what = f"file:{written.path}"
+        parts = [PartIn(actor, Part.FILE, what, origin.command) for actor in origin.actors]
+        self._took(membership, parts)
+
+    def learns(self, membership: str, of: str) -> None:
+        """Who is behind one group is behind what the other does from here on."""
+        if cgroup.actors_in(membership, self._directory) is not None:
+            actors = dict.fromkeys(each.actor for each in self.of_group(of))
+            self._took(membership, [PartIn(actor, Part.INPUT) for actor in actors])
+
+    def _took(self, membership: str, parts: Iterable[PartIn]) -> None:
         own = {each.actor for each in self.of_group(membership)}
         _, last = self._commands_in(membership) or (0, 0)
-        for actor in written.origin.actors:
-            if actor not in own:
-                what = f"file:{written.path}"
-                part = PartIn(actor, Part.FILE, what, written.origin.command)
+        for part in parts:
+            if part.actor not in own:
                 self._read.setdefault(membership, {})[last, part] = None
                 self._provenance.command_read(last, part)
         while len(self._read) > _READERS_MAX:

@@ -23,6 +23,7 @@ from typing import Protocol
 
 import msgpack
 
+from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, passed
 from holdfast.adapters.shell import program_search
 from holdfast.core.access.authority import Authority
 from holdfast.core.gate.authority_meet import check_contributors
@@ -42,6 +43,7 @@ from holdfast.model.shell_state import ShellState, shapes_commands
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
 _KEYS = ("key:", "var:fish_key_bindings")
+_OF_KEYS = ("var:EDITOR", "var:VISUAL", "var:FCEDIT", "var:INPUTRC")  # that some key starts, reads
 _ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
 _OF_SIZE = ("WINCH", "COLUMNS", "LINES")
 _COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
@@ -332,7 +334,7 @@ class SessionProvenance:
         """Everybody behind what another key than Enter does with this line. Completion may call any
         function; what else a key is bound to, the shell's bindings say."""
         parts = self._parts(text, authors)
-        kinds = (*_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
+        kinds = (*_KEYS, *_OF_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
         for name, origin in self.book.entries.items():
             if name.startswith(kinds):
                 parts += [
@@ -434,8 +436,11 @@ class SessionProvenance:
         parts = []
         for word in named:
             where = program_search.file_of(word, self._shell_pid, cwd)
-            written = self.files.find(*where) if where else None
-            if written is not None:
+            found = [self.files.find(*where)] if where else []
+            with contextlib.suppress(OSError, ValueError):
+                way = passed(self._shell_pid, AT_FDCWD, os.fsencode(word))
+                found += [self.files.find_name(each.device, each.inode) for each in way]
+            for written in filter(None, found):
                 origin = written.origin
                 what = f"file:{written.path or word}"
                 parts += [PartIn(actor, Part.FILE, what, origin.command) for actor in origin.actors]

@@ -104,6 +104,9 @@ class LiveSession:
         "watching",
     )  # fmt: skip
 
+    output: OutputPump
+    commands: ShellCommands
+
     def __init__(
         self,
         daemon: Daemon,
@@ -151,6 +154,7 @@ class LiveSession:
                 halted=parcel.halt is not None,
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
+                checkpointing=bool(parcel.asleep_in),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
             in_force=self._in_force(),
@@ -159,6 +163,7 @@ class LiveSession:
             pinned=parcel.pinned,
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
+            asleep_in=parcel.asleep_in,
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -171,6 +176,7 @@ class LiveSession:
         daemon, spec, core, ring = self._daemon, parcel.spec, self.core, self.ring
         master, report_fifo = self.fds.master, self.fds.bell
         name, directory = daemon.actors.name, daemon.store.directory(spec.id)
+        bell = bell_path(daemon.home, spec.process_tag)
         # Each once: a session has enough of these to cost kilobytes.
         handle, save, spawn = self.handle, self.save_parcel, self.spawn
         activity, shell_state = self.state, self._shell_state
@@ -243,7 +249,7 @@ class LiveSession:
             judge=daemon.gate_judge.judge,
             spawn=spawn,
             approvals=HeldCalls(self._ask_approval, spawn),
-            own_files=(state_path(bell_path(daemon.home, spec.process_tag)),),
+            own_files=(bell, state_path(bell)),
         )
         self.commands = ShellCommands(
             spec,
@@ -403,7 +409,8 @@ class LiveSession:
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
-            self.custody.flush_to_pty()
+            if not self.core.inputs.held:
+                self.custody.flush_to_pty()
         self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
@@ -460,6 +467,11 @@ class LiveSession:
                 self.halts.freeze(actor, only)
             case do.Thaw():
                 self.halts.thaw(actor)
+            case do.HoldTyping():
+                self.custody.pause()
+            case do.ReleaseTyping():
+                if not self.is_fenced:
+                    self.custody.flush_to_pty()
             case do.Fence():
                 self._fence()
             case do.RecordFence(cause=cause):
@@ -891,6 +903,7 @@ class LiveSession:
             self.since.look(),
             self.core.pinned,
             self._used_at,
+            self.core.asleep_in,
         )
         return kept.blob()
 

@@ -99,6 +99,7 @@ class StateBlob(Record):
     since: SavedSince | None = None  # since when it is halted or fenced
     pinned: bool = False  # it is not reaped
     used_at: float | None = None  # when an actor last did something with it; None: not known
+    asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -118,6 +118,11 @@ class SessionRecord:
         """Of the last entry."""
         return self._writer.chain.seq
 
+    @property
+    def head(self) -> bytes:
+        """Its hash."""
+        return self._writer.chain.head
+
     def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
         """Write one entry, behind everything that happened before. Raises StorageFailed when it
         cannot be: then its effect must not happen."""
@@ -356,13 +361,18 @@ class SessionRecord:
         return self._lost or (self._backlog.why if self._backlog.holds else "")
 
     def ended(self, ending: Ending) -> None:
-        """The last entry: how it ended, or that nobody can know (N9)."""
+        """The last entry: how it ended, or that nobody can know (N9). The journal of one that is
+        asleep goes on when it is restored."""
         self.flush()
         if self._writer.room() > JOURNAL_FACTS_BYTES:  # nothing else is in need of the reserve now
             with contextlib.suppress(StorageFailed):
                 self._backlog.write_counts(
                     lambda *what: self._write(*what, forced=False, fact=True), now()
                 )
+        if ending.checkpoint or ending.may_come_back:
+            with contextlib.suppress(StorageFailed):
+                self._writer.seal(now(), self._epoch())
+            return
         body: Body = entries.EndedEntry(ending.code, ending.signal, None)
         if ending.lost is not None:
             head = self._writer.chain.head

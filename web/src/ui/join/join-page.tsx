@@ -120,7 +120,7 @@ function JoinForm({ link, preview, seen }: { link: string; preview: InvitePrevie
           <dt>Role</dt>
           <dd>{roleOf(seen.rights) ?? 'a mix of rights'}</dd>
           <dt>For</dt>
-          <dd>{span(seen.lasts_s)} from when you join, or until it is taken back</dd>
+          <dd>{span(seen.lasts_s)} from when you join, or until it is revoked</dd>
           <dt>Link</dt>
           <dd>
             {seen.uses_left === 1 ? 'works once' : `for ${seen.uses_left} devices`}, until{' '}

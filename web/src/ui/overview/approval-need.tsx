@@ -34,8 +34,9 @@ export function ApprovalNeed({ card, machine }: { card: ApprovalCard; machine: M
             you={machine?.actor === info.actor}
           />
           <span class="cut">
-            {sanitize(info.name, 64)} on {sanitize(card.machineName, 64)} · held by{' '}
-            {sanitize(policyText(info.policy), 80)} · {left > 0 ? `expires in ${age(left)}` : 'expires now'}
+            {sanitize(info.name, 64)} on {sanitize(card.machineName, 64)} ·{' '}
+            {left > 0 ? `expires in ${age(left)}` : 'expires now'} · held by{' '}
+            {sanitize(policyText(info.policy), 80)}
           </span>
         </span>
       </span>

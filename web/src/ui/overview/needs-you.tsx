@@ -19,10 +19,10 @@ import { needsOf, type Need } from './needs'
 const LOOKS = {
   question: ['ask', 'attention', 'Answer'],
   secret: ['key', 'attention', 'Enter it…'],
-  turn: ['hand', 'attention', 'Decide'],
+  turn: ['hand', 'attention', 'Open'],
   halted: ['halt', 'danger', 'Open'],
-  fenced: ['halt', 'danger', 'Open'],
-  lost: ['close', 'danger', 'See what is known'],
+  fenced: ['lock', 'danger', 'Open'],
+  lost: ['warn', 'danger', 'See what is known'],
 } as const
 
 type NeedOrApproval = Need | { readonly key: string; readonly approval: ApprovalCard }
@@ -96,7 +96,8 @@ function NeedRow({ need, machine }: { need: Need; machine: Machine | undefined }
             />
           )}
           <span class="cut">
-            {sanitize(info.name, 64)} on {sanitize(card.machineName, 64)} · {sanitize(need.about, 160)}
+            {need.text.startsWith(`${info.name} `) ? '' : `${sanitize(info.name, 64)} `}on{' '}
+            {sanitize(card.machineName, 64)} · {sanitize(need.about, 160)}
             {need.since !== null && ` · ${age(now.value - need.since)}`}
           </span>
         </span>

@@ -2,7 +2,7 @@
 
 import type { Machine, SessionCard, SessionInfo } from '../../hold/api'
 import { programOf, runningCommand, sinceOf } from '../text/running'
-import { endingText, inFlightText, isOver, shownState } from '../text/session-state'
+import { endingText, fencedText, inFlightText, isOver, shownState } from '../text/session-state'
 
 type NeedKind = 'secret' | 'question' | 'turn' | 'fenced' | 'halted' | 'lost'
 
@@ -73,9 +73,12 @@ function ofState(info: SessionInfo, one: Say): Need[] {
       return [one('secret', { text, quoted: asks !== '', about: 'waits for a secret' })]
     }
     case 'halted':
-      return [one('halted', { text: `${info.name} is halted`, about: 'all its processes are frozen' })]
+      // Whose command it is, and not who halted it: that is in the journal.
+      return [
+        one('halted', { text: `${info.name} is halted`, about: `${programOf(info)} is frozen`, actor: '' }),
+      ]
     case 'fenced':
-      return [one('fenced', { text: `${info.name} is fenced`, about: 'its host does not hold the lease' })]
+      return [one('fenced', { text: `${info.name} is fenced`, about: fencedText(info.lease), actor: '' })]
     case 'lost':
       if (info.acknowledged_at !== null) return []
       return [

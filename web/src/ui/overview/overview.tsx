@@ -46,7 +46,7 @@ export function Overview() {
             <input
               ref={search}
               type="search"
-              placeholder="Search sessions"
+              placeholder="Find a session, label or command"
               aria-label="Search sessions"
               data-testid="overview-search"
               value={text.value}
@@ -147,11 +147,11 @@ function Empty() {
           <span>Start the host; it prints a link and a QR code</span>
           <pre>hold up</pre>
         </li>
+        <li>Open the link here, or scan the code with your phone. The link works once.</li>
         <li>
           <span>Later, to add another of your devices</span>
           <pre>hold invite --all --role admin</pre>
         </li>
-        <li>Open the link here, or scan the code with your phone. The link works once.</li>
       </ol>
       <p class="faint">
         The key of this device is created in this browser and never leaves it. The relay that serves this page

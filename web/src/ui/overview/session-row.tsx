@@ -1,9 +1,10 @@
 // One session in the overview.
 
 import type { Machine, SessionCard } from '../../hold/api'
-import { ActorName, StateChip } from '../parts/labels'
+import { ActorName, Avatar, StateChip } from '../parts/labels'
 import { now } from '../parts/clock'
 import { go, path } from '../route'
+import { hueOf } from '../text/actor-colour'
 import { age, ago } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { isOver, listedState, needsInput, stateText } from '../text/session-state'
@@ -52,6 +53,8 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
       </span>
       <span class="row-who">
         <Doer card={card} machine={machine} />
+      </span>
+      <span class="row-present">
         <Presence card={card} />
       </span>
       <span class="row-age" title={`started ${ago(info.created_at, now.value)}`}>
@@ -76,10 +79,29 @@ function Holder({ card, machine }: { card: SessionCard; machine: Machine | undef
   return <ActorName name={info.holder} actor={actor} you={machine?.actor === info.holder} />
 }
 
+const PRESENT_SHOWN = 4
+
+/** Who is attached; a ring marks who writes. By number where the list of them is older than that. */
 function Presence({ card }: { card: SessionCard }) {
-  const { operators } = card.info
+  const { operators, present, holder } = card.info
   if (isOver(card.info.state) || operators === 0) return null
-  return <span class="faint">{operators === 1 ? '1 attached' : `${operators} attached`}</span>
+  if (present.length !== operators)
+    return <span class="faint">{operators === 1 ? '1 attached' : `${operators} attached`}</span>
+  const people = [...new Map(present.map((one) => [one.actor, one])).values()]
+  const names = `Attached: ${people.map(({ name }) => sanitize(name, 64)).join(', ')}`
+  return (
+    <span class="presence" role="img" aria-label={names} title={names}>
+      {people.slice(0, PRESENT_SHOWN).map((one) => {
+        const actor = actorNamed(card.machine, one.name)
+        return (
+          <span key={one.actor} class={one.name === holder ? 'is-writer' : ''}>
+            <Avatar name={one.name} hue={hueOf(actor?.colour, one.actor)} kind={actor?.kind} />
+          </span>
+        )
+      })}
+      {people.length > PRESENT_SHOWN && <span class="faint">+{people.length - PRESENT_SHOWN}</span>}
+    </span>
+  )
 }
 
 function ageText(card: SessionCard): string {

@@ -38,7 +38,11 @@ export function ErrorPage({ code, trouble, about, children }: Props) {
       {trouble && (
         <p class="said">
           <span class="faint">Details:</span> {sanitize(trouble.message)} <code>{trouble.code}</code>
-          {trouble.hint && <span class="said-hint">{sanitize(trouble.hint)}</span>}
+          {trouble.hint && (
+            <span class="said-hint">
+              <InlineCode text={sanitize(trouble.hint)} />
+            </span>
+          )}
         </p>
       )}
     </NoticePage>

@@ -82,7 +82,7 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
   session_lost: {
     title: 'This session was lost',
     why: 'How it would have ended is not known, nor whether what was in flight took effect. Its record can still be read.',
-    todo: '`hold show` on the machine lists what was in flight; its successor, if it has one, is a session of its own.',
+    todo: '`hold show` on the machine lists everything that is known of it.',
   },
   fenced: {
     title: 'This session is fenced',
@@ -91,7 +91,7 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
   },
   offline: {
     title: 'The machine is unreachable',
-    why: 'No relay has a connection to it right now. Its sessions keep running.',
+    why: 'No relay has a connection to it right now. That alone ends no session.',
     todo: 'This page keeps trying, and picks up where it left off.',
   },
   unreachable: {

@@ -4,6 +4,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
 import { Icon } from './icon'
+import { ToastPlace } from './toast'
 
 interface Props {
   readonly title: string
@@ -38,6 +39,7 @@ export function Dialog({ title, onClose, children, testid }: Props) {
           </button>
         </div>
         {children}
+        <ToastPlace />
       </div>
     </dialog>
   )

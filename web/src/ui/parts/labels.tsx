@@ -46,8 +46,9 @@ export function ActorName({ name, actor, id = actor?.id, kind = actor?.kind, you
 export function ActorLink({ machine, ...who }: Who & { readonly machine: string }) {
   const to = { page: 'score', machine, actor: who.name } as const
   return (
-    <PageLink class="actor-link" to={to} data-testid="actor-link" aria-label={`Score of ${who.name}`}>
+    <PageLink class="actor-link" to={to} data-testid="actor-link">
       <ActorName {...who} />
+      <span class="unseen">: score</span>
     </PageLink>
   )
 }

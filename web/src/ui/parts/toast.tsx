@@ -1,6 +1,6 @@
 // Short messages that go away by themselves. They are read out to those who do not see them.
 
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { signal } from '@preact/signals'
 import { Icon } from './icon'
 
@@ -52,20 +52,21 @@ function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id)
 }
 
-const placed = signal(0) // places of their own that a page has for them
+const places = signal<readonly object[]>([]) // that a page or a box over it has for them; the last one has them
 
-/** Where a page wants them, so that they cover nothing that matters there. */
+/** Where a page wants them, so that they cover nothing that matters there; and in a box, under which nothing is seen. */
 export function ToastPlace() {
+  const me = useRef({}).current
   useEffect(() => {
-    placed.value += 1
-    return () => void (placed.value -= 1)
+    places.value = [...places.value, me]
+    return () => void (places.value = places.value.filter((place) => place !== me))
   }, [])
-  return <Pile class="toasts" />
+  return places.value.at(-1) === me ? <Pile class="toasts" /> : null
 }
 
 /** Over any page that has no place for them. */
 export function Toasts() {
-  return placed.value > 0 ? null : <Pile class="toasts toasts-over" />
+  return places.value.length > 0 ? null : <Pile class="toasts toasts-over" />
 }
 
 function Pile({ class: name }: { class: string }) {

@@ -9,10 +9,12 @@ import { InlineCode } from '../parts/inline-code'
 import { span } from '../text/durations'
 import { endingText } from '../text/session-state'
 import { sanitize } from '../text/sanitize'
+import { standstill } from '../text/standstill'
 import { unreachedText } from '../text/unreached'
 import { errorText } from '../pages/error-texts'
 import { go } from '../route'
 import type { SessionController } from './session-controller'
+import { Facts } from './standstill-card'
 
 export function Banner({ controller, machine }: { controller: SessionController; machine: string }) {
   const link = controller.handle.link.value
@@ -38,20 +40,16 @@ function words(link: LinkState, machine: string, drawn: boolean): { tone: string
     if (link.trouble) return { tone: 'tone-danger', text: `${sanitize(link.trouble.message, 200)}.${works}` }
     return { tone: 'tone-busy', text: `${means} ${todo}${works}${next}` }
   }
-  if (link.at === 'fenced') {
-    const page = errorText('fenced')
-    return { tone: 'tone-danger', text: `${page.why} ${page.todo}` }
-  }
-  if (link.at === 'ended') {
+  if (link.at === 'ended' && !isLost(link.ending)) {
     return {
-      tone: isLost(link.ending) ? 'tone-danger' : '',
-      text: `${isLost(link.ending) ? 'Lost' : 'Ended'}: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
+      tone: '',
+      text: `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
     }
   }
-  return null
+  return null // what is fenced or lost has facts of its own below
 }
 
-function isLost(ending: { lost?: string | null } | null): boolean {
+export function isLost(ending: { lost?: string | null } | null): boolean {
   return typeof ending?.lost === 'string'
 }
 
@@ -61,7 +59,7 @@ function untilText(at: number): string {
 }
 
 /** An ended session that was opened after its end: its last screen as text. */
-export function EndedCard({ controller }: { controller: SessionController }) {
+export function EndedCard({ controller, machine }: { controller: SessionController; machine: string }) {
   const text = useSignal<string | null>(null)
   useEffect(() => {
     controller.handle.screen(true).then(
@@ -73,13 +71,19 @@ export function EndedCard({ controller }: { controller: SessionController }) {
   const ending = link.at === 'ended' ? link.ending : null
   const lost = isLost(ending)
   const page = errorText(lost ? 'session_lost' : 'ended')
+  const facts = standstill(link, controller.handle.info.value, machine)
   return (
     <div class="ended-card" data-testid="error-page" data-code={page.code}>
       <h2 data-testid="error-title">{page.title}</h2>
       <p>
-        {lost ? 'Why' : 'How it ended'}: {sanitize(endingText(ending))}. {page.why}
+        {lost
+          ? `Why: ${sanitize(ending?.lost || 'not known')}.`
+          : `How it ended: ${sanitize(endingText(ending))}. ${page.why}`}
       </p>
-      <p data-testid="error-hint">{page.todo}</p>
+      {facts.length > 0 && <Facts facts={facts} />}
+      <p data-testid="error-hint">
+        <InlineCode text={page.todo} />
+      </p>
       <div class="actions">
         <button class="button" data-testid="error-action" onClick={() => go({ page: 'overview' })}>
           Go to the overview

@@ -44,12 +44,21 @@ export function Header({ controller, machine, session, onInvite }: Props) {
         <Icon name="back" />
       </a>
       <h1 class="session-name cut">
-        {sanitize(info?.name ?? session, 64)}{' '}
-        <span class="faint wide-only">on {sanitize(machine.name, 40)}</span>
+        {sanitize(info?.name ?? session, 64)} <span class="faint">on {sanitize(machine.name, 40)}</span>
       </h1>
+      {info?.labels.slice(0, LABELS_SHOWN).map((label) => (
+        <span key={label} class="label wide-only">
+          {sanitize(label, 40)}
+        </span>
+      ))}
       <span class="grow" />
       <Presence controller={controller} />
-      <LinkState state={link === 'connecting' || link === 'offline' ? link : 'online'} testid="link-state" />
+      {link !== 'ended' && (
+        <LinkState
+          state={link === 'connecting' || link === 'offline' ? link : 'online'}
+          testid="link-state"
+        />
+      )}
       {mayInvite(controller) && (
         <button
           class="button small wide-only"
@@ -92,7 +101,9 @@ export function Header({ controller, machine, session, onInvite }: Props) {
   )
 }
 
+const LABELS_SHOWN = 3
 const PRESENT_SHOWN = 4
+const PRESENT_SHOWN_NARROW = 3
 
 /** Who is attached; a ring marks who writes. */
 function Presence({ controller: { handle } }: { controller: SessionController }) {
@@ -101,14 +112,10 @@ function Presence({ controller: { handle } }: { controller: SessionController })
   const holder = handle.turn.value?.turn.holder
   if (people.length === 0) return null
   const names = people.map(({ name }) => sanitize(name, 64)).join(', ')
+  const shown = narrow.value ? PRESENT_SHOWN_NARROW : PRESENT_SHOWN
   return (
-    <span
-      class="presence wide-only"
-      role="img"
-      aria-label={`Attached: ${names}`}
-      title={`Attached: ${names}`}
-    >
-      {people.slice(0, PRESENT_SHOWN).map((one) => {
+    <span class="presence" role="img" aria-label={`Attached: ${names}`} title={`Attached: ${names}`}>
+      {people.slice(0, shown).map((one) => {
         const actor = handle.actors.value.find(({ id }) => id === one.actor)
         return (
           <span key={one.actor} class={one.actor === holder ? 'is-writer' : ''}>
@@ -116,7 +123,7 @@ function Presence({ controller: { handle } }: { controller: SessionController })
           </span>
         )
       })}
-      {people.length > PRESENT_SHOWN && <span class="faint">+{people.length - PRESENT_SHOWN}</span>}
+      {people.length > shown && <span class="faint">+{people.length - shown}</span>}
     </span>
   )
 }

@@ -2,10 +2,11 @@
 // is typed there is never shown, kept or put into the history of the page, it is sent only while the
 // program still reads with echo off, and never a second time.
 
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { Icon } from '../parts/icon'
 import { toast } from '../parts/toast'
+import { narrow, touch } from '../parts/viewport'
 import { runningCommand } from '../text/running'
 import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
@@ -48,27 +49,51 @@ function linesAbove(controller: SessionController): string[] {
   return Array.from({ length: count }, (_, index) => screen.line(cursor - count + index))
 }
 
+/** On a phone the cursor's line rests on the dock: the question and its answers touch. */
+function useResting(controller: SessionController, asked: boolean): void {
+  useEffect(() => {
+    if (!asked || !touch.value) return
+    controller.lens?.rest(true)
+    return () => controller.lens?.rest(false)
+  }, [controller, asked])
+}
+
+function answerAs(controller: SessionController): string {
+  const me = controller.handle.me.value
+  return me ? `Your answer, as ${sanitize(me.name, 40)}` : 'Your answer'
+}
+
 function Answers({ controller, prompt }: { controller: SessionController; prompt: string }) {
   const text = useSignal('')
   const closed = useSignal('')
-  if (closed.value === prompt) return null
+  const typing = useSignal(false)
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (typing.value) field.current?.focus()
+  }, [typing.value])
+  const hidden = closed.value === prompt
+  useResting(controller, !hidden)
+  if (hidden) return null
   const info = controller.handle.info.value
   const command = (info && runningCommand(info)?.text) ?? ''
+  // The question is in the terminal, directly above: said again only where a part of it is not seen there.
+  const answers = quickAnswers(prompt, linesAbove(controller), command)
+  const repeated = controller.lens?.lineCut.value ?? true
   const send = async (answer: string): Promise<void> => {
     if (await withTurn(controller)) await controller.act(controller.handle.submit(answer, true))
     text.value = ''
   }
   return (
     <section class="prompt-card" data-testid="prompt-card" aria-label="Waiting for input">
-      <strong>Waiting for you</strong>
-      <p class="mono prompt-text cut" data-testid="prompt-text">
+      <strong>{answerAs(controller)}</strong>
+      <p class={`mono prompt-text ${repeated ? 'cut' : 'unseen'}`} data-testid="prompt-text">
         {sanitize(prompt, 300)}
       </p>
       <button class="icon-button small" aria-label="Hide" onClick={() => (closed.value = prompt)}>
         <Icon name="close" />
       </button>
       <div class="answers">
-        {quickAnswers(prompt, linesAbove(controller), command).map((answer) => (
+        {answers.map((answer) => (
           <button
             key={answer.testid}
             class="button"
@@ -76,20 +101,28 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
             onClick={() => void send(answer.text)}
           >
             {answer.label}
+            {answer.hint && <span class="answer-hint">{answer.hint}</span>}
           </button>
         ))}
+        {narrow.value && answers.length > 0 && !typing.value && (
+          <button class="button" data-testid="prompt-type" onClick={() => (typing.value = true)}>
+            Type…
+          </button>
+        )}
         <form
           class="answer-form"
+          hidden={narrow.value && answers.length > 0 && !typing.value}
           onSubmit={(event) => {
             event.preventDefault()
             void send(text.value)
           }}
         >
           <input
+            ref={field}
             class="mono"
             data-testid="prompt-input"
             aria-label="Another answer"
-            placeholder="other"
+            placeholder="another answer"
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}
@@ -107,6 +140,7 @@ function Answers({ controller, prompt }: { controller: SessionController; prompt
 
 function SecretEntry({ controller, prompt }: { controller: SessionController; prompt: string }) {
   const field = useRef<HTMLInputElement>(null)
+  useResting(controller, true)
   const send = async (event: Event): Promise<void> => {
     event.preventDefault()
     const secret = field.current!.value

@@ -4,11 +4,15 @@
 interface QuickAnswer {
   readonly text: string
   readonly label: string
+  readonly hint: string // beside it: the letter that is sent, and whether Enter alone gives the same
   readonly testid: string
 }
 
 const LETTERS = /[[(]([a-z?](?:[/,][a-z?]){1,7})[\])]/i
 const WORDS = /[[(](yes)\/(no)\b[^\])]*[\])]*/i
+// What may follow the offer: its default in brackets, and the sign that ends a question. After any other word the offer is
+// part of what was said before the question, and somebody who types already has begun an answer of their own.
+const NOTHING_MORE = /^\s*(?:[[(][^\])]*[\])])?[\s?:>]*$/
 const ENTRY = /^\s*[[(]?(\d{1,2})[\]).:]\s+(\S.*)$/
 const COLUMNS = /\s\d{1,2}\) / // of a list in several: what the rest of its line is
 const ENTRIES_MAX = 9
@@ -29,12 +33,17 @@ const SELECT = /\bselect\s+\w+(?:\s+in\b|\s*;)/ // the loop of bash and zsh
 
 /** `above`: the lines over the prompt, the nearest last. `command`: the line that runs, as the shell took it. */
 export function quickAnswers(prompt: string, above: readonly string[] = [], command = ''): QuickAnswer[] {
-  const words = WORDS.exec(prompt)
+  const words = offer(WORDS, prompt)
   if (words) return choices([words[1]!, words[2]!])
-  const letters = LETTERS.exec(prompt)
+  const letters = offer(LETTERS, prompt)
   if (letters) return choices(letters[1]!.split(/[/,]/))
   const entries = menu(above)
   return asksForEntry(prompt, entries.length) || isSelect(above, command) ? entries : []
+}
+
+function offer(pattern: RegExp, prompt: string): RegExpExecArray | null {
+  const found = pattern.exec(prompt)
+  return found && NOTHING_MORE.test(prompt.slice(found.index + found[0].length)) ? found : null
 }
 
 /** A list over a prompt is a menu only if the prompt says so: over `Hostname: ` it is something that was printed. */
@@ -54,17 +63,25 @@ function isSelect(above: readonly string[], command: string): boolean {
   return SELECT.test(command) && /^ *\d+\) \S/.test(above.at(-1) ?? '')
 }
 
-/** A single capital is the default, which Enter gives as well. */
+const NAMES: Readonly<Record<string, string>> = { y: 'Yes', n: 'No', yes: 'Yes', no: 'No' }
+
+/** A single capital is the default. */
 function choices(offered: readonly string[]): QuickAnswer[] {
-  const answers = [...new Set(offered.map((choice) => choice.toLowerCase()))].map((choice) => ({
-    text: choice,
-    label: choice,
-    testid: `prompt-answer-${choice[0]}`,
-  }))
+  const all = [...new Set(offered.map((choice) => choice.toLowerCase()))]
   const capitals = offered.filter((choice) => /^[A-Z]/.test(choice))
-  if (capitals.length !== 1 || offered.length === capitals.length) return answers
-  const enter = { text: '', label: `Enter (${capitals[0]!.toLowerCase()})`, testid: 'prompt-answer-enter' }
-  return [...answers, enter]
+  const preset = capitals.length === 1 && offered.length > 1 ? capitals[0]!.toLowerCase() : ''
+  const named = all.includes('y') === all.includes('n') // a lone y need not mean yes
+  return all.map((choice) => {
+    const label = (named && NAMES[choice]) || choice
+    return {
+      text: choice,
+      label,
+      hint: [label.toLowerCase() === choice ? '' : choice, choice === preset ? 'default' : '']
+        .filter(Boolean)
+        .join(', '),
+      testid: `prompt-answer-${choice[0]}`,
+    }
+  })
 }
 
 /** Entries numbered from 1 without a gap, directly over the prompt. */
@@ -76,7 +93,7 @@ function menu(above: readonly string[]): QuickAnswer[] {
     if (!found || COLUMNS.test(found[2]!)) break
     const [, number, name] = found as unknown as [string, string, string]
     const cut = name.trim().length > ENTRY_CHARS ? `${name.trim().slice(0, ENTRY_CHARS - 1)}…` : name.trim()
-    entries.unshift({ text: number, label: `${number} ${cut}`, testid: `prompt-answer-${number}` })
+    entries.unshift({ text: number, label: `${number} ${cut}`, hint: '', testid: `prompt-answer-${number}` })
   }
   const whole = entries.every((entry, index) => entry.text === String(index + 1))
   return whole && entries.length >= 2 && entries.length <= ENTRIES_MAX ? entries : []

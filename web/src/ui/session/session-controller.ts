@@ -27,6 +27,7 @@ const END_NOTICE_MS = 600 // the notice that a session ended follows that of its
 export class SessionController {
   readonly hint = signal('')
   readonly catchUp = signal<Handoff | null>(null)
+  readonly leftAt = signal<number | null>(null) // what is newer is marked in the timeline, once there is something
   readonly receipt = signal<Receipt | null>(null)
   readonly timeline = signal<TimelineModel>(EMPTY)
   readonly tab = signal<Tab>('timeline')
@@ -218,6 +219,7 @@ export class SessionController {
   private returned(handoff: Handoff, again: boolean): void {
     const news = again ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
     if (news) this.catchUp.value = handoff
+    if (news && handoff.since_at !== null) this.leftAt.value = handoff.since_at
   }
 
   private onNotice(notice: Notice): void {

@@ -11,7 +11,7 @@ import { type Hue, hueOf } from '../text/actor-colour'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { needsInput, shownState, stateText } from '../text/session-state'
-import { Banner, EndedCard } from './banner'
+import { Banner, EndedCard, isLost } from './banner'
 import { SessionController } from './session-controller'
 import { FindBar } from './find-bar'
 import { Footer } from './footer'
@@ -24,6 +24,7 @@ import { PasteDialog, PasteProgress, PasteSheet } from './paste-dialog'
 import { PortView } from './port-view'
 import { PromptCard } from './prompt-card'
 import { LinkBar, SelectionBar } from './terminal-bars'
+import { StandstillCard } from './standstill-card'
 import { TerminalView } from './terminal-view'
 import { TurnBar } from './turn-bar'
 
@@ -97,15 +98,21 @@ function Live({
         onInvite={() => (inviting.value = true)}
       />
       <div class="work">
-        <main class="view grow" style={{ ...writerHue(controller) }}>
+        <main
+          class={`view grow ${standsStill(controller) ? 'is-still' : ''}`}
+          style={{ ...writerHue(controller) }}
+        >
           <TurnBar controller={controller} machine={machine.name} />
           <Banner controller={controller} machine={machine.name} />
           <div class="pane-place">
             <TerminalView controller={controller} />
             {!controller.ready.value && link.at !== 'ended' && <Waiting machine={machine.name} link={link} />}
-            {!controller.ready.value && link.at === 'ended' && <EndedCard controller={controller} />}
+            {!controller.ready.value && link.at === 'ended' && (
+              <EndedCard controller={controller} machine={machine.name} />
+            )}
             {controller.finding.value && <FindBar controller={controller} />}
             <div class="dock">
+              <StandstillCard controller={controller} machine={machine.name} />
               <LinkBar controller={controller} />
               <SelectionBar controller={controller} />
               <HeldCard controller={controller} />
@@ -129,6 +136,13 @@ function Live({
       <PortView controller={controller} machine={machine} />
     </div>
   )
+}
+
+/** Nothing in it runs, and nothing will by itself, or not for now: its terminal is hatched. */
+function standsStill({ handle }: SessionController): boolean {
+  const link = handle.link.value
+  if (link.at === 'ended') return isLost(link.ending)
+  return link.at === 'fenced' || (link.at === 'online' && handle.info.value?.state === 'halted')
 }
 
 /** The frame's upper edge has the hue of whoever writes. */

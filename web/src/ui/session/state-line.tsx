@@ -15,11 +15,11 @@ import type { SessionController } from './session-controller'
 const ICONS = {
   connecting: 'link',
   offline: 'link',
-  fenced: 'halt',
+  fenced: 'lock',
   halted: 'halt',
   stopped: 'halt',
   ended: 'close',
-  lost: 'close',
+  lost: 'warn',
   secret: 'key',
   waiting: 'ask',
   held: 'shield',
@@ -33,7 +33,11 @@ export function StateLine({ controller, machine }: { controller: SessionControll
     <span class={`state-line grow tone-${line.tone}`} data-testid="turn-holder" data-state={line.mark}>
       <Mark line={line} controller={controller} />
       <span class="state-words">
-        <strong class="state-what cut" role="status">
+        <strong
+          class="state-what cut"
+          role="status"
+          style={{ '--around': `${line.before.length + line.after.length}ch` }}
+        >
           {sanitize(line.before, 160)}
           {line.code && <code>{sanitize(line.code, 200)}</code>}
           {line.after}

@@ -2,6 +2,7 @@
 // entries come in order, and repeated ones are ignored.
 
 import type { Contributor, Handoff, JournalEntry } from '../../hold/api'
+import { rightsLine } from '../text/rights'
 
 export interface Command {
   readonly number: number
@@ -27,6 +28,7 @@ export interface TimelineEvent {
   readonly kind: string // as in the journal
   readonly step?: string // of a move of the turn
   readonly freedBy?: string // who had the turn, of a move after which nobody has it
+  readonly partial?: boolean // a halt of what one actor started: the rest runs on
 }
 
 export interface TimelineModel {
@@ -44,7 +46,7 @@ interface Judged {
 
 /** The halt that is in force as far as this was read; null after a resume, and without one. */
 export function haltOf({ events }: TimelineModel): { actor: string; at: number } | null {
-  const last = events.findLast(({ kind }) => kind === 'halted' || kind === 'resumed')
+  const last = events.findLast(({ kind, partial }) => !partial && (kind === 'halted' || kind === 'resumed'))
   return last?.kind === 'halted' ? { actor: last.actor, at: last.at } : null
 }
 
@@ -195,7 +197,7 @@ function ended(commands: readonly Command[], entry: JournalEntry): readonly Comm
   )
 }
 
-type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone' | 'step' | 'freedBy'>
+type Said = Pick<TimelineEvent, 'actor' | 'text' | 'tone' | 'step' | 'freedBy' | 'partial'>
 
 function happening(entry: JournalEntry, names: Names): Said | null {
   const actor = named(entry.actor, names)
@@ -217,10 +219,14 @@ function happening(entry: JournalEntry, names: Names): Said | null {
       return plain('asked for the turn')
     case 'halted': {
       const frozen = entry.fields.frozen === true
+      if (!entry.actor && frozen) return { actor, text: 'all its processes are frozen', tone: 'danger' } // as it is fenced
+      const of = /^actor:(.+)$/.exec(text(entry.fields.scope))?.[1]
+      const what = of ? `what ${named(of, names)} started` : 'the session'
       return {
         actor,
-        text: `${actor} ${frozen ? 'halted the session' : 'asked for a halt; not everything stopped'}`,
+        text: `${actor} ${frozen ? `halted ${what}` : `asked for a halt of ${what}; not everything stopped`}`,
         tone: 'danger',
+        ...(of ? { partial: true } : {}),
       }
     }
     case 'resumed':
@@ -250,12 +256,74 @@ function happening(entry: JournalEntry, names: Names): Said | null {
         ? { actor: 'the host', text: 'nobody approved it in time: refused', tone: 'danger' }
         : plain('withdrew what waited for approval')
     case 'fenced':
-      return { actor: 'the host', text: 'the host lost the lease; the session is fenced', tone: 'danger' }
+      return {
+        actor: 'the host',
+        text:
+          entry.fields.cause === 'taken'
+            ? 'another host has the session; here it stays frozen for good'
+            : 'the host lost the lease; the session is fenced',
+        tone: 'danger',
+      }
+    case 'leased': // the first one is its beginning
+      return int(entry.fields.before) > 0 ? plain('holds the lease again; the session goes on') : null
     case 'end_asked':
       return { actor, text: `${actor} asked to end the session`, tone: 'danger' }
+    case 'renamed':
+      return plain(`renamed the session to ${text(entry.fields.name)}`)
+    case 'shaped': {
+      const said = shapedNames(list(entry.fields.keys), int(entry.fields.left_out))
+      return said ? plain(`changed ${said}`) : null
+    }
+    case 'adopted':
+      return plain(`answers for ${text(entry.fields.target)} from now on`)
+    case 'envelope_set': {
+      const whom = named(text(entry.fields.subject), names)
+      const rights = list(entry.fields.rights)
+      return plain(rights.length > 0 ? `gave ${whom}: ${rightsLine(rights)}` : `took all rights from ${whom}`)
+    }
+    case 'actor_revoked': {
+      const whom = named(text(entry.fields.subject), names)
+      return { actor, text: `${actor} revoked the access of ${whom}`, tone: 'danger' }
+    }
+    case 'gate_policy_set': {
+      const scope = text(entry.fields.scope).replace(/^session:.*/, 'this session')
+      return plain(
+        text(entry.fields.digest)
+          ? `set the policy of ${scope}: ${text(entry.fields.source)}`
+          : `removed the policy of ${scope}`,
+      )
+    }
+    case 'unrecorded': // a gap is worth more than what is in it
+      return {
+        actor,
+        text: `${int(entry.fields.count)} records of ${actor} are missing (${text(entry.fields.what)}): the disk was full`,
+        tone: 'danger',
+      }
     default:
       return null
   }
+}
+
+const SHAPES: Readonly<Record<string, string>> = {
+  var: '',
+  alias: 'alias ',
+  func: 'function ',
+  trap: 'trap ',
+}
+// The shell sets them by itself: they say nothing of who did what.
+const BY_ITSELF = new Set(['OLDPWD', 'PWD', '_', 'FUNCNAME', 'LINENO', 'RANDOM', 'SECONDS'])
+const SHAPES_SHOWN = 4
+
+/** What a command left behind in the shell for those that follow it; not where it is and what runs in it. */
+function shapedNames(keys: readonly string[], leftOut: number): string {
+  const named = keys.flatMap((key) => {
+    const [kind = '', ...rest] = key.split(':')
+    const name = rest.join(':')
+    return kind in SHAPES && name && !BY_ITSELF.has(name) ? `${SHAPES[kind]}${name}` : []
+  })
+  const more = named.length - SHAPES_SHOWN + leftOut
+  if (named.length === 0) return ''
+  return named.slice(0, SHAPES_SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 /** What a judgement or an approval is about. */

@@ -1,15 +1,18 @@
 // Commands with actor, status and duration, and what else happened, newest first; turn moves are folded. A click on a command goes to its first line in the scrollback.
 
+import { Fragment } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { Actor } from '../../hold/api'
 import { partText } from '../approval/approval-words'
-import { ActorName } from '../parts/labels'
+import { Icon } from '../parts/icon'
+import { Avatar } from '../parts/labels'
 import { now } from '../parts/clock'
 import { narrow } from '../parts/viewport'
+import { hueOf } from '../text/actor-colour'
 import { age, clock, took } from '../text/durations'
 import { sanitize } from '../text/sanitize'
 import { isOver } from '../text/session-state'
-import { type Command, type Originator, rowsOf, type TimelineEvent } from './timeline-model'
+import { type Command, type Originator, rowsOf, type TimelineEvent, type TimelineRow } from './timeline-model'
 import type { SessionController } from './session-controller'
 
 export function Timeline({ controller }: { controller: SessionController }) {
@@ -17,16 +20,18 @@ export function Timeline({ controller }: { controller: SessionController }) {
   const rows = useMemo(() => rowsOf(model), [model])
   if (rows.length === 0) return <p class="no-rows">{emptyText(controller)}</p>
   const actors = controller.handle.actors.value
+  const leftAt = controller.leftAt.value
+  const firstOld = leftAt === null ? -1 : rows.findIndex((row) => row.at <= leftAt)
   return (
     <ol class="timeline">
-      {rows.map((row) => {
-        if (row.kind === 'command') {
-          const { command } = row
-          return <CommandEntry key={`c${command.number}`} {...{ controller, command, actors }} />
-        }
-        if (row.kind === 'turns') return <Turns key={`t${row.events[0]!.seq}`} events={row.events} />
-        return <Happening key={`h${row.event.seq}-${row.at}`} event={row.event} />
-      })}
+      {rows.map((row, index) => (
+        <Fragment key={keyOf(row)}>
+          {index === firstOld && index > 0 && <Left at={leftAt!} />}
+          {row.kind === 'command' && <CommandEntry {...{ controller, actors }} command={row.command} />}
+          {row.kind === 'turns' && <Turns events={row.events} />}
+          {row.kind === 'event' && <Happening event={row.event} />}
+        </Fragment>
+      ))}
       {model.leftOut > 0 && (
         <li class="happening">
           <span>
@@ -35,6 +40,21 @@ export function Timeline({ controller }: { controller: SessionController }) {
         </li>
       )}
     </ol>
+  )
+}
+
+function keyOf(row: TimelineRow): string {
+  if (row.kind === 'command') return `c${row.command.number}`
+  if (row.kind === 'turns') return `t${row.events[0]!.seq}`
+  return `h${row.event.seq}-${row.at}`
+}
+
+/** Everything above it happened while this operator was away. */
+function Left({ at }: { at: number }) {
+  return (
+    <li class="since" data-testid="timeline-since">
+      <Icon name="up" /> New since you left, {clock(at, now.value)}
+    </li>
   )
 }
 
@@ -94,14 +114,18 @@ function CommandEntry({
         data-seq={command.number}
         onClick={() => void jump()}
       >
+        <Avatar
+          name={command.actor || '?'}
+          hue={hueOf(actor?.colour, actor?.id || command.actor)}
+          kind={actor?.kind}
+        />
         <code class="command-text cut">{sanitize(command.text, 300)}</code>
+        <time class="faint">{clock(command.beganAt, now.value)}</time>
         <span class="command-about">
-          {command.actor && <ActorName name={command.actor} actor={actor} />}
+          <span class="actor-name cut">{sanitize(command.actor || 'nobody known', 64)}</span>
           {command.originators.length > 0 && <Originators of={command.originators} />}
           {others.length > 0 && <span class="faint">with {sanitize(others.join(', '), 80)}</span>}
-          <span class="grow" />
           <Outcome command={command} over={controller.handle.link.value.at === 'ended'} />
-          <time class="faint">{clock(command.beganAt, now.value)}</time>
         </span>
       </button>
     </li>

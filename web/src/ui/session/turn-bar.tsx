@@ -7,6 +7,7 @@ import { HoldButton } from '../parts/hold-button'
 import { Icon } from '../parts/icon'
 import { narrow, sideways } from '../parts/viewport'
 import { may as mayWith } from '../text/rights'
+import { AskSheet } from './ask-sheet'
 import { GiveTurn } from './inbox'
 import { StateLine } from './state-line'
 import type { SessionController } from './session-controller'
@@ -20,12 +21,16 @@ export function TurnBar({ controller, machine }: { controller: SessionController
   const whose = state?.yours ? 'mine' : state?.turn.holder ? 'other' : 'free'
   const live = link === 'online'
   const halted = handle.info.value?.state === 'halted'
+  const sheet = short() && whose === 'other' && (mayWrite || may('seize'))
   return (
     <div class={`turn-bar turn-${whose} row`} role="group" aria-label="State and turn">
       <StateLine controller={controller} machine={machine} />
       {link !== 'ended' && (
         <span class="turn-acts">
-          {state && !state.yours && mayWrite && !state.waiting && (
+          {sheet && (
+            <AskButton controller={controller} mayAsk={mayWrite} maySeize={may('seize')} live={live} />
+          )}
+          {!sheet && state && !state.yours && mayWrite && !state.waiting && (
             <button
               class={`button small ${whose === 'free' ? '' : 'primary'}`}
               data-testid="turn-request"
@@ -35,7 +40,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               {askWord(whose)}
             </button>
           )}
-          {state?.waiting && (
+          {!sheet && state?.waiting && (
             <button
               class="button small"
               data-testid="turn-withdraw"
@@ -46,18 +51,20 @@ export function TurnBar({ controller, machine }: { controller: SessionController
           )}
           {state?.yours && (
             <>
-              <HandOff controller={controller} may={may('turn.grant') && live} />
-              <button
-                class="button small"
-                data-testid="turn-yield"
-                disabled={!live}
-                onClick={() => void controller.act(handle.yieldTurn())}
-              >
-                Yield
-              </button>
+              <HandOff controller={controller} may={may('turn.grant')} live={live} />
+              {!short() && (
+                <button
+                  class="button small"
+                  data-testid="turn-yield"
+                  disabled={!live}
+                  onClick={() => void controller.act(handle.yieldTurn())}
+                >
+                  Yield
+                </button>
+              )}
             </>
           )}
-          {whose === 'other' && may('seize') && (
+          {!sheet && whose === 'other' && may('seize') && (
             <HoldButton
               class="small danger"
               testid="turn-seize"
@@ -77,7 +84,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               aria-label="Halt"
               onClick={() => void controller.halt()}
             >
-              <Icon name="halt" /> Halt
+              <Icon name="halt" /> <span>Halt</span>
             </button>
           )}
           {may('halt') && halted && link !== 'fenced' && (
@@ -94,6 +101,43 @@ export function TurnBar({ controller, machine }: { controller: SessionController
       )}
       {state?.yours && state.turn.queue.length > 0 && <Queue controller={controller} turn={state.turn} />}
     </div>
+  )
+}
+
+/** One button where there is no room for three; the sheet that it opens has the others. */
+function AskButton({
+  controller,
+  mayAsk,
+  maySeize,
+  live,
+}: {
+  controller: SessionController
+  mayAsk: boolean
+  maySeize: boolean
+  live: boolean
+}) {
+  const open = useSignal(false)
+  const waiting = controller.handle.turn.value?.waiting ?? false
+  const halted = controller.handle.info.value?.state === 'halted' // then to resume it is the main thing
+  return (
+    <>
+      <button
+        class={`button small ${waiting || halted ? '' : 'primary'}`}
+        data-testid="turn-ask"
+        disabled={!live}
+        onClick={() => (open.value = true)}
+      >
+        {waiting ? 'Asked' : mayAsk ? 'Ask' : 'Seize'}…
+      </button>
+      {open.value && (
+        <AskSheet
+          controller={controller}
+          mayAsk={mayAsk}
+          maySeize={maySeize}
+          onClose={() => (open.value = false)}
+        />
+      )}
+    </>
   )
 }
 
@@ -124,22 +168,42 @@ function Queue({ controller, turn }: { controller: SessionController; turn: Turn
   )
 }
 
-function HandOff({ controller, may }: { controller: SessionController; may: boolean }) {
+/** To somebody; and, where there is room for one button only, to nobody in particular. */
+function HandOff({ controller, may, live }: { controller: SessionController; may: boolean; live: boolean }) {
   const open = useSignal(false)
   const mine = controller.handle.turn.value?.turn.holder
-  const others = controller.handle.actors.value.filter((one) => one.id !== mine && one.revoked_at === null)
-  if (!may || others.length === 0) return null
+  const known = controller.handle.actors.value.filter((one) => one.id !== mine && one.revoked_at === null)
+  const others = may ? known : []
+  if (!short() && others.length === 0) return null
   const give = (actor: Actor): void => {
     open.value = false
     void controller.act(controller.handle.handOffTurn(actor.id))
   }
   return (
     <span class="menu-place">
-      <button class="button small" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-        Hand to…
+      <button
+        class="button small"
+        data-testid="turn-give"
+        disabled={!live}
+        aria-expanded={open.value}
+        onClick={() => (open.value = !open.value)}
+      >
+        {short() ? 'Give…' : 'Hand to…'}
       </button>
       {open.value && (
         <span class="menu" role="menu" onKeyDown={(event) => event.key === 'Escape' && (open.value = false)}>
+          {short() && (
+            <button
+              role="menuitem"
+              data-testid="turn-yield"
+              onClick={() => {
+                open.value = false
+                void controller.act(controller.handle.yieldTurn())
+              }}
+            >
+              Yield to whoever asks next
+            </button>
+          )}
           {others.slice(0, 20).map((actor) => (
             <button key={actor.id} role="menuitem" onClick={() => give(actor)}>
               <ActorName name={actor.name} actor={actor} />

@@ -35,6 +35,7 @@ export type LensMode = 'fit' | 'readable'
 export const FONT_MIN_PX = 5 // below that a line is grey, and a wide screen is panned instead
 const FONT_MAX_PX = 32
 const FILL_PX = 18 // larger than that, text is shouted
+const UNDER_PX = 4 // between a line and what rests on it
 const STEP_PX = 0.5 // half pixels: finer steps make the glyph cache grow without looking better
 
 /** The largest font with which the whole width can be seen; with `whole`, the whole screen. */
@@ -99,6 +100,11 @@ export function follow(offset: Offset, cursor: Spot, screen: Extent, pane: Exten
       : along(offset.x, cursor.x, cursor.width, pane.width, cursor.width * 6)
   const y = along(offset.y, cursor.y, cursor.height, pane.height, cursor.height)
   return clampOffset({ x, y }, screen, pane)
+}
+
+/** The vertical offset at which the cursor's line is the last one in the pane. */
+export function restingOn(cursor: Spot, pane: Extent): number {
+  return Math.floor(pane.height - cursor.y - cursor.height - UNDER_PX)
 }
 
 /** The offset after a zoom by `factor` that keeps the point under the fingers where it is. */

@@ -11,6 +11,7 @@ import {
   follow,
   fontFor,
   gridFor,
+  restingOn,
   stepFont,
   zoomAt,
   type Extent,
@@ -40,8 +41,10 @@ export class LensView {
   readonly overflows = signal(false) // part of the screen is outside the pane
   readonly cursorLow = signal(false) // the cursor is in the lower part of the pane: cards lie over the upper
   readonly away = signal(false) // the cursor is outside the pane
+  readonly lineCut = signal(false) // a part of the cursor's line, as far as it is written, is outside the pane
   private offset: Offset = { x: 0, y: 0 }
   private following = true
+  private resting = false // the cursor's line is the last one in the pane, also where there is room below
   private zoom = 1 // of a pinch that is not over
   private unscrolled = 0 // pixels that are no whole line yet
   private frame = 0
@@ -114,6 +117,12 @@ export class LensView {
     this.settle()
   }
 
+  /** What is asked about the cursor's line stands right below the pane. */
+  rest(on: boolean): void {
+    this.resting = on
+    this.settle()
+  }
+
   /** To the top left of what is shown: something there is to be seen, and the cursor is elsewhere. */
   top(): void {
     this.following = false
@@ -125,7 +134,7 @@ export class LensView {
     cancelAnimationFrame(this.frame)
     this.frame = requestAnimationFrame(() => {
       if (this.following)
-        this.place(follow(this.offset, this.screen.cursor(), this.screen.extent(), this.room()))
+        this.place(follow(this.offset, this.screen.cursor(), this.screen.extent(), this.room()), this.resting)
       else this.place(this.offset)
     })
   }
@@ -234,8 +243,9 @@ export class LensView {
     }
   }
 
-  private place(offset: Offset): void {
-    this.offset = clampOffset(offset, this.screen.extent(), this.room())
+  private place(offset: Offset, resting = false): void {
+    const within = clampOffset(offset, this.screen.extent(), this.room())
+    this.offset = resting ? { ...within, y: restingOn(this.screen.cursor(), this.room()) } : within
     this.draw()
   }
 
@@ -246,6 +256,7 @@ export class LensView {
     this.overflows.value = drawn.width > room.width + 1 || drawn.height > room.height + 1
     const cursor = this.screen.cursor()
     const outside = (at: number, size: number, space: number): boolean => at + size < 1 || at > space - 1
+    this.lineCut.value = x < -1 || cursor.y + y < -1 || cursor.y + cursor.height + y > room.height + 1
     const down = (cursor.y + y + cursor.height / 2) / Math.max(1, room.height)
     if (Math.abs(down - 0.5) > MIDDLE) this.cursorLow.value = down > 0.5
     this.away.value =

@@ -69,6 +69,13 @@ interface Lease {
   readonly state: string
 }
 
+/** Why a session is fenced, for its second line. */
+export function fencedText(lease: Lease | null | undefined): string {
+  return lease?.state === 'taken'
+    ? 'another host has it; here it stays frozen for good'
+    : 'frozen: its host does not hold the lease'
+}
+
 /** The state to show: a lease that is not held comes before what the kernel says. */
 export function shownState(state: string, lease: Lease | null | undefined, fullScreen = false): StateName {
   if (!isOver(state) && lease && lease.state !== 'held') return 'fenced'

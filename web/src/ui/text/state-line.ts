@@ -57,7 +57,10 @@ export function stateLine(facts: LineFacts): StateLine {
       return line({
         mark: 'fenced',
         tone: 'danger',
-        before: 'Fenced: its host does not hold the lease',
+        before:
+          facts.info?.lease?.state === 'taken'
+            ? 'Fenced: another host has it'
+            : 'Fenced: its host does not hold the lease',
         since: facts.info?.state_since ? `for ${age(now - facts.info.state_since)}` : '',
         may: 'nobody can type while it is fenced',
       })

@@ -667,10 +667,10 @@ export interface Requests {
 
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
-  'approvals', 'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join',
-  'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check',
-  'policy_explain', 'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show',
-  'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
+  'approvals', 'attach', 'blame', 'catch_up', 'checkpoints', 'detach', 'get_relays', 'graph', 'host',
+  'join', 'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites',
+  'policy_check', 'policy_explain', 'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share',
+  'show', 'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
 ])
 
 /** Of these, those that go through the channel of their session. */
