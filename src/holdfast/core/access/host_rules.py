@@ -101,6 +101,7 @@ RULES: dict[str, Rule] = {
     "journal": _KNOWN,
     "verify": _KNOWN,
     "prove": _KNOWN,
+    "certificate": _KNOWN,
     "blame": _KNOWN,
     # The gate.
     "why": _LIVE,

@@ -75,6 +75,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "journal": _SEES,
     "verify": _SEES,
     "prove": _SEES,
+    "certificate": _SEES,
     "blame": _SEES,
     "why": _SEES,
     "adopt": _WRITES,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.host.continuity import checkpoint, restore
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import SessionId
 from holdfast.model.restore import RestoreReport
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class SessionContinuity:
         restore.clear_unfinished(self._daemon.home.state)
 
     async def checkpoint(
-        self, live: LiveSession, actor: ActorId, *, note: str = "", ends: bool = False
+        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
         """See checkpoint.py. `ends`: the session is asleep afterwards."""
         return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
 
-    async def restore(self, found: Checkpoint, actor: ActorId) -> tuple[LiveSession, RestoreReport]:
+    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
             return await restore.restore(self._daemon, found, actor)
@@ -54,6 +54,9 @@ class SessionContinuity:
     async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]:
         """Newest first."""
         return await self._daemon.images.list(session)
+
+    async def delete(self, checkpoint: Checkpoint) -> None:
+        await self._daemon.images.delete(checkpoint.id)
 
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
