@@ -1978,6 +1978,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "simulation/test_moves",
+                "test_no_order_of_a_move_makes_two_lives_or_none",
+                "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+                "test_a_move_without_any_one_rule_has_a_counterexample",
+            ),
+            *_in(
                 "unit/test_tenure",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
@@ -2211,25 +2217,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
-        tests=_in(
-            "simulation/test_moves",
-            "test_no_order_of_a_move_makes_two_lives_or_none",
-            "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
-            "test_a_move_without_any_one_rule_has_a_counterexample",
-        ),
-        files=("core/continuity/migration.py", "core/continuity/move_table.py"),
-        open="the machine decides, and is checked; hosts do not move sessions by it yet",
+        open=MOVE,
     ),
     Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
     Requirement(
-        "N3",
-        "Where a session is between two hosts can be seen at every moment.",
-        tests=_in(
-            "unit/test_migration",
-            "test_each_state_of_a_move_says_where_the_session_is",
-        ),
-        files=("core/continuity/move_table.py",),
-        open="the states are named; no host shows them yet",
+        "N3", "Where a session is between two hosts can be seen at every moment.", open=MOVE
     ),
     Requirement(
         "N4",

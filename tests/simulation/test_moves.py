@@ -30,7 +30,7 @@ EXHAUSTED = {
 }
 
 
-@pytest.mark.requirement("N1")
+@pytest.mark.requirement("F1")
 @pytest.mark.timeout(300)  # a few seconds each on an idle core
 @pytest.mark.parametrize("bounds", EXHAUSTED.values(), ids=EXHAUSTED)
 def test_no_order_of_a_move_makes_two_lives_or_none(bounds: Bounds) -> None:
@@ -41,7 +41,7 @@ def test_no_order_of_a_move_makes_two_lives_or_none(bounds: Bounds) -> None:
     assert verdict.states > 300, "a world in which nothing happens proves nothing"
 
 
-@pytest.mark.requirement("N1")
+@pytest.mark.requirement("F1")
 @pytest.mark.timeout(300)
 def test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input() -> None:
     met: Counter[str] = Counter()
@@ -62,7 +62,7 @@ def test_a_run_is_its_seed() -> None:
     assert Run(7).go() == Run(7).go()
 
 
-@pytest.mark.requirement("N1")
+@pytest.mark.requirement("F1")
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_move_without_any_one_rule_has_a_counterexample(mutant: str) -> None:
     verdict = Orders(*MUTANTS[mutant]).check()

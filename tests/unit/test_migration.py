@@ -273,7 +273,6 @@ def test_input_that_comes_after_the_rest_was_sent_is_delivered_only_if_the_sourc
     assert move.held == ()
 
 
-@pytest.mark.requirement("N3")
 def test_each_state_of_a_move_says_where_the_session_is() -> None:
     assert set(PHASES) == {*SourceState, *TargetState}
     assert {phase_of(state) for state in SourceState} == {*MovePhase, None}
