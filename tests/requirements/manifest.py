@@ -1580,6 +1580,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_snapshots_contained",
+                "test_a_program_in_a_namespace_is_asked_and_goes_on",
+            ),
+            *_in(
+                "process/test_snapshots",
+                "test_a_program_goes_on_with_its_own_state_without_root_or_criu",
+                "test_any_language_can_do_it_with_two_files_and_a_signal",
+                "test_a_program_that_cannot_give_its_state_runs_on",
+            ),
+            *_in(
                 "privileged/test_evicting",
                 "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
             ),
