@@ -25,7 +25,6 @@ class Requirement(NamedTuple):
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
-REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -593,6 +592,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A2",
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_an_actor_without_the_right_deletes_none",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_it_needs_the_right_to_checkpoint",
@@ -1588,6 +1591,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_restore_that_fails_leaves_everything_as_it_was",
             ),
             *_in(
+                "privileged/test_periodic_checkpoints",
+                "test_it_is_checkpointed_in_its_interval_while_something_happens",
+                "test_falling_idle_is_a_reason_for_one",
+                "test_a_host_that_is_stopped_for_a_shutdown_brings_its_sessions_back",
+            ),
+            *_in(
                 "privileged/test_checkpoint_programs",
                 "test_a_heap_an_offset_a_lock_and_a_deleted_file",
             ),
@@ -1627,6 +1636,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_preflight",
                 "test_what_a_program_made_is_found",
                 "test_hold_can_move_answers_for_a_session_of_the_host",
+            ),
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_deleted_checkpoint_is_gone_with_its_room_and_another_stays",
+                "test_what_a_session_sleeps_in_is_not_deleted_until_it_is_awake",
+            ),
+            *_in(
+                "privileged/test_preflight_agrees",
+                "test_what_is_called_movable_is_checkpointed",
+                "test_what_is_said_to_block_is_refused_and_runs_on",
+                "test_asking_takes_no_more_than_half_of_what_it_predicts",
             ),
             *_in(
                 "privileged/test_checkpoint_disk",
@@ -1918,6 +1938,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_evicting",
+                "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
+                "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
+                "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
+                "test_who_may_not_see_it_does_not_wake_it",
+                "test_beyond_the_bound_the_one_used_longest_ago_sleeps",
+            ),
+            *_in(
                 "process/test_reaping",
                 "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
                 "test_what_is_in_use_is_not_idle",
@@ -1960,7 +1988,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
             ),
         ),
-        open=REAPING,
         files=(
             "core/continuity/idle.py",
             "host/continuity/reaper.py",
@@ -2270,6 +2297,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "N8",
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
         tests=(
+            *_in(
+                "unit/test_certificate",
+                "test_it_says_what_became_of_the_session",
+                "test_it_is_valid_by_itself_and_with_the_records",
+                "test_no_field_can_be_changed",
+                "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_session_that_came_back_is_certified_with_its_costs",
+            ),
+            *_in(
+                "process/test_certificate_cli",
+                "test_a_certificate_is_made_by_a_host_and_checked_without_one",
+            ),
             *_in(
                 "process/test_verify_cli",
                 "test_a_live_and_an_ended_session_are_intact_and_exit_with_0",

@@ -78,7 +78,13 @@ ADDED_TO_BLOB: dict[str, object] = {
     "used_at": None,
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
+    "spec": {
+        "created_by": "",
+        "workspace": "",
+        "exact_line_key": b"",
+        "gate_keys": False,
+        "checkpoint_every_s": 0.0,
+    },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -103,6 +109,7 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
         old["boot_id"] = ""
+        old |= {"wakes": False, "returns_for": ""}
     assert json.loads((tmp_path / name).read_bytes()) == old
 
 

@@ -31,9 +31,15 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.periodic import (
+    PeriodicCheckpoints,
+    bring_back,
+    put_all_to_sleep,
+)
 from holdfast.host.continuity.preflight import PreflightRequests
-from holdfast.host.continuity.reaper import NoEviction, Reaper
+from holdfast.host.continuity.reaper import Reaper
 from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.continuity.session_continuity import SessionContinuity
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
@@ -194,8 +200,10 @@ class Daemon:
             self.reach.over,
             self.continuity.latest_id,
         )
-        self.reaper = Reaper(self.registry.live, self.config.idle_policy, NoEviction())
+        self.eviction = Eviction(self.continuity, self.store, self.registry)
+        self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.operators.table = self._request_table()
+        self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
@@ -270,7 +278,7 @@ class Daemon:
             ),
             PreflightRequests(),
         )
-        return RequestTable(rows, self.registry, actors.authority, self.uid)
+        return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -292,6 +300,8 @@ class Daemon:
         by_themselves = [
             loop.create_task(self.retention.run()),
             loop.create_task(self.reaper.run()),
+            loop.create_task(PeriodicCheckpoints(self.registry.live, self.continuity).run()),
+            loop.create_task(bring_back(self.registry.returning(), self.eviction)),
         ]
         try:
             await self._stopped
@@ -324,6 +334,11 @@ class Daemon:
             levels.remove_cgroup_home(self.instance)
         self._supervisor.stop()
         self.stop()
+
+    async def checkpoint_all(self, actor: ActorId) -> tuple[tuple[str, ...], dict[str, str]]:
+        """They come back with the next host."""
+        live = self.registry.live.values()
+        return await put_all_to_sleep(live, self.continuity, self.store, self.registry, actor)
 
     async def end_all(self, actor: ActorId) -> None:
         """Every session that this actor may end. The others run on."""
@@ -450,6 +465,9 @@ class Daemon:
     def _session_pruned(self, left: Stored) -> None:
         self.registry.updated(left)
         self.usage.disk_changed(left.uid)
+        tidying = asyncio.get_running_loop().create_task(self.continuity.delete_all(left.info.id))
+        self._tidying.add(tidying)  # or nobody holds it
+        tidying.add_done_callback(self._tidying.discard)
 
     def _rights_findings(self) -> list[Finding]:
         why = self.actors.file.unrecorded() or self.admission.file.unrecorded()

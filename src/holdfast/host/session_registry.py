@@ -242,6 +242,11 @@ class Registry(Generic[S]):
     def seen_lost(self, actor: Actor) -> list[Stored]:
         return [stored for stored in self._lost.values() if self.may_see(actor, stored)]
 
+    def returning(self) -> list[Stored]:
+        """Those that were put to sleep for a shutdown."""
+        found = {each.info.id: each for each in self._over() if each.returns_for}
+        return [each for id, each in found.items() if id not in self.live and each.is_asleep]
+
     def answered_for(self) -> list[Stored]:
         """Those asleep, and lost ones that nobody has acknowledged or that another one follows."""
         followed = (each for each in self._recent if each.is_lost and each.successor)

@@ -53,6 +53,8 @@ class Stored(Record):
     info: SessionInfo
     uid: int
     boot_id: str = ""  # the boot of the machine in which it was started
+    returns_for: str = ""  # it is asleep for a shutdown, and restored for this actor at the start
+    wakes: bool = False  # it is asleep because nobody used it, and wakes when somebody does
 
     @property
     def is_lost(self) -> bool:

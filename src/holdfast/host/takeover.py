@@ -110,6 +110,8 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
         strays.append(stored.info.id)
         buried = daemon.lost.bury(stored, daemon.actors.name, daemon.make_screen)
         daemon.registry.remember(buried)
+        cause = buried.info.ending.cause if buried.info.ending is not None else None
+        daemon.counts.signatures.lost(cause.kind if cause is not None else "")
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     living |= uncarried | daemon.continuity.restoring
     levels.clear_leftovers(daemon.instance, daemon.home, living)

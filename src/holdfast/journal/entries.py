@@ -115,6 +115,9 @@ class AttachedEntry(Body, tag="attached"):
     observe: bool
     offset: int  # of the output at that moment
     gap_s: float = 0.0  # how long it had been away
+    pid: int = 0  # the main process, in the host's numbering; 0: not recorded
+    held: int = 0  # bytes of output that were held
+    rolled_off: int = 0  # bytes of output that were no longer
 
 
 class DetachedEntry(Body, tag="detached"):

@@ -161,3 +161,11 @@ def _descent(root: int, most: int) -> list[int]:
         seen.update(fresh)
         todo += fresh
     return found
+
+
+def pid_inside(pid: int) -> int:
+    """Its number in the innermost pid namespace that it is in. Raises OSError."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"NSpid:"):
+            return int(line.split()[-1])
+    return pid

@@ -14,6 +14,9 @@ image_cutting.py       where images are cut into chunks
 image_cipher.py        how chunks are named and encrypted
 image_census.py        which chunks there are, and the quota
 image_job.py           one save or load in threads: progress, and stopping it
+eviction.py            idle sessions out of memory, and back when they are needed
+periodic.py            checkpoints that nobody asks for: now and then, and before the host stops
+preflight.py           whether a session could be moved now
 reaper.py              sessions that nobody uses: warned of, evicted or ended
 checkpoint_book.py     which checkpoint of each session was the last
 """

@@ -74,7 +74,7 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: ActorId
+    daemon: Daemon, checkpoint: Checkpoint, actor: str
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may. Raises CheckpointInvalid, RestoreFailed, and what says
     that the session cannot come back."""
@@ -100,7 +100,7 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
 class _Restore:
     """One of them."""
 
-    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: ActorId) -> None:
+    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: str) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
@@ -170,7 +170,7 @@ class _Restore:
         judge = daemon.gate_judge
         if not judge.policy.in_force(spec.id, spec.labels):
             return
-        actor = daemon.actors.authority.actor(self._actor)
+        actor = daemon.actors.authority.actor(ActorId(self._actor))
         assert actor is not None, "it has rights"
         effect = ProposedEffect(
             spec.id,

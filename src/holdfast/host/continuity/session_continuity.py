@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class SessionContinuity:
         restore.clear_unfinished(self._daemon.home.state)
 
     async def checkpoint(
-        self, live: LiveSession, actor: ActorId, *, note: str = "", ends: bool = False
+        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
         """See checkpoint.py. `ends`: the session is asleep afterwards."""
         return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
 
-    async def restore(self, found: Checkpoint, actor: ActorId) -> tuple[LiveSession, RestoreReport]:
+    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
             return await restore.restore(self._daemon, found, actor)
@@ -55,8 +56,30 @@ class SessionContinuity:
         """Newest first."""
         return await self._daemon.images.list(session)
 
+    async def delete(self, checkpoint: Checkpoint, actor: str = HOST_ACTOR) -> None:
+        """Whether the actor may is the caller's matter."""
+        await self._daemon.images.delete(checkpoint.id)
+        if actor != HOST_ACTOR:
+            who, name = self._daemon.actors.name(actor), checkpoint.session_name
+            log.info("checkpoint %s of %s was deleted by %s", checkpoint.id, name, who)
+
+    async def delete_all(self, session: SessionId) -> None:
+        """Of a session that comes back no more, and of which nothing else is kept."""
+        try:
+            if self.latest_id(session):
+                for each in await self.list(session):
+                    await self.delete(each)
+        except (HoldfastError, OSError) as error:
+            log.error("checkpoints of %s are not deleted: %s", session, error)
+
+    async def used_bytes(self) -> int:
+        """What all checkpoints of this host use in the store."""
+        return await self._daemon.images.used_bytes()
+
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
+        if not has_saved(self._daemon.home.state):
+            return ""
         try:
             found = self._daemon.images.last_saved(session)
         except (HoldfastError, OSError) as error:

@@ -183,7 +183,9 @@ class LiveSession:
         cwd = partial(describe.cwd, spec)
         self.view = View(ring, parcel.size, daemon.make_screen)
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
-        self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, spawn)
+        self.journal = SessionRecord(
+            spec.id, lambda: self.spec.epoch, ring, writer, spawn, daemon.counts.signatures.written
+        )
         self.since = StateSince(lambda: core.state, parcel.since)
         self.watching = StateWatch(
             activity, partial(daemon.operators.state_changed, self), besides=self._shaped_by
@@ -332,6 +334,7 @@ class LiveSession:
         self.presence = Presence(
             core.attachments,
             self.journal,
+            standing=lambda: (spec.place.shell_pid or spec.place.pid, ring.head, ring.tail),
             handle=handle,
             looked=self.handoffs.looked,
             is_closed=lambda: self.is_closed,
@@ -720,6 +723,8 @@ class LiveSession:
         if self.core.state.is_lost:
             store, name = self._daemon.store, self._daemon.actors.name
             info = self._last_known(info)
+            cause = self.core.ending.cause if self.core.ending is not None else None
+            self._daemon.counts.signatures.lost(cause.kind if cause is not None else "")
             in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
             info = info.replace(in_flight=in_flight)
         stored = Stored(info, self.spec.uid)

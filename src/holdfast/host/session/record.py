@@ -66,7 +66,10 @@ class SessionRecord:
         ring: Ring,
         writer: JournalWriter,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        written: Callable[[Body], None],
     ) -> None:
+        """`written`: counts each entry."""
+        self._written = written
         self._session, self._epoch, self._spawn = session, epoch, spawn
         self._loop = asyncio.get_running_loop()
         self.burst = BurstPage(ring)
@@ -165,6 +168,7 @@ class SessionRecord:
 
     def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
         seq = self._writer.record(at, self._epoch(), actor, body, spend_reserve=fact)
+        self._written(body)
         self._sync_soon(forced)
         self._seal_later()
         return seq
