@@ -1987,6 +1987,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "simulation/test_moves",
+                "test_no_order_of_a_move_makes_two_lives_or_none",
+                "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+                "test_a_move_without_any_one_rule_has_a_counterexample",
+            ),
+            *_in(
                 "unit/test_tenure",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
