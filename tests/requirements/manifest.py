@@ -589,6 +589,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_an_actor_without_the_right_deletes_none",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_it_needs_the_right_to_checkpoint",
             ),
@@ -1491,6 +1495,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
+                "process/test_signature_records",
+                "test_each_attach_has_its_gap_the_process_and_what_is_held",
+            ),
+            *_in(
                 "faults/test_custody",
                 "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
@@ -1572,6 +1580,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+            ),
+            *_in(
                 "privileged/test_periodic_checkpoints",
                 "test_it_is_checkpointed_in_its_interval_while_something_happens",
                 "test_falling_idle_is_a_reason_for_one",
@@ -1617,6 +1629,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_preflight",
                 "test_what_a_program_made_is_found",
                 "test_hold_can_move_answers_for_a_session_of_the_host",
+            ),
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_deleted_checkpoint_is_gone_with_its_room_and_another_stays",
+                "test_what_a_session_sleeps_in_is_not_deleted_until_it_is_awake",
             ),
             *_in(
                 "privileged/test_preflight_agrees",
@@ -1915,6 +1932,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+                "test_a_connection_to_its_forwarded_port_wakes_it",
+            ),
+            *_in(
+                "privileged/test_evicting",
                 "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
                 "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
                 "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
@@ -1977,6 +1999,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F1",
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
+            *_in(
+                "simulation/test_moves",
+                "test_no_order_of_a_move_makes_two_lives_or_none",
+                "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+                "test_a_move_without_any_one_rule_has_a_counterexample",
+            ),
             *_in(
                 "unit/test_tenure",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
@@ -2275,6 +2303,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_valid_by_itself_and_with_the_records",
                 "test_no_field_can_be_changed",
                 "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_session_that_came_back_is_certified_with_its_costs",
             ),
             *_in(
                 "process/test_certificate_cli",

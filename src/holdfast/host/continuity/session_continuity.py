@@ -11,11 +11,14 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
+from holdfast.wire.messages.session import RehomedEvent
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -45,7 +48,11 @@ class SessionContinuity:
     async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
-            return await restore.restore(self._daemon, found, actor)
+            live, report = await restore.restore(self._daemon, found, actor)
+        event = _rehomed(live, report, found)
+        for operator in live.presence.recipients():
+            operator.event(event)
+        return live, report
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
         """One of them, or the last of a session."""
@@ -55,11 +62,30 @@ class SessionContinuity:
         """Newest first."""
         return await self._daemon.images.list(session)
 
-    async def delete(self, checkpoint: Checkpoint) -> None:
+    async def delete(self, checkpoint: Checkpoint, actor: str = HOST_ACTOR) -> None:
+        """Whether the actor may is the caller's matter."""
         await self._daemon.images.delete(checkpoint.id)
+        if actor != HOST_ACTOR:
+            who, name = self._daemon.actors.name(actor), checkpoint.session_name
+            log.info("checkpoint %s of %s was deleted by %s", checkpoint.id, name, who)
+
+    async def delete_all(self, session: SessionId) -> None:
+        """Of a session that comes back no more, and of which nothing else is kept."""
+        try:
+            if self.latest_id(session):
+                for each in await self.list(session):
+                    await self.delete(each)
+        except (HoldfastError, OSError) as error:
+            log.error("checkpoints of %s are not deleted: %s", session, error)
+
+    async def used_bytes(self) -> int:
+        """What all checkpoints of this host use in the store."""
+        return await self._daemon.images.used_bytes()
 
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
+        if not has_saved(self._daemon.home.state):
+            return ""
         try:
             found = self._daemon.images.last_saved(session)
         except (HoldfastError, OSError) as error:
@@ -78,3 +104,21 @@ class SessionContinuity:
             yield
         finally:
             self.restoring.discard(session)
+
+
+def _rehomed(live: LiveSession, report: RestoreReport, found: Checkpoint) -> RehomedEvent:
+    at = now()
+    return RehomedEvent(
+        session=live.spec.id,
+        name=live.spec.name,
+        at=at,
+        epoch_before=report.epoch_before,
+        epoch=report.epoch,
+        kind=report.kind,
+        checkpoint=report.checkpoint,
+        bytes=report.bytes,
+        restore_ms=round(sum(phase.ms for phase in report.phases), 1),
+        downtime_s=max(0.0, at - found.created_at),
+        resets=len(report.reset),
+        inputs_lost=report.inputs_lost,
+    )
