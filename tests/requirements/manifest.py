@@ -1495,6 +1495,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
+                "process/test_signature_records",
+                "test_each_attach_has_its_gap_the_process_and_what_is_held",
+            ),
+            *_in(
                 "faults/test_custody",
                 "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
@@ -1575,6 +1579,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "When a host dies, identity and durable state survive; where there is a checkpoint, "
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
+            *_in(
+                "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+            ),
             *_in(
                 "privileged/test_periodic_checkpoints",
                 "test_it_is_checkpointed_in_its_interval_while_something_happens",
@@ -1922,6 +1930,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Abandoned sessions are reclaimed by a discipline that is on by default; a session doing "
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
+            *_in(
+                "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+                "test_a_connection_to_its_forwarded_port_wakes_it",
+            ),
             *_in(
                 "privileged/test_evicting",
                 "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
