@@ -231,6 +231,7 @@ class _Restore:
         if not self._is_own:
             await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
         self._passed("run")
+        daemon.operators.follow(live)
         daemon.session_began(live)
         log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
