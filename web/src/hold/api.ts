@@ -10,6 +10,7 @@ import type {
   ActorScore,
   ApprovalInfo,
   BlameLine,
+  CheckpointInfo,
   Ending,
   Graph,
   Handoff,
@@ -56,6 +57,9 @@ export interface Machine {
   until: number // seconds since 1970 from which the grant counts no more
 }
 
+/** Nobody uses it, and its host is about to do something about it. */
+export type Reaping = Pick<HostMessage<'reap_notice'>, 'action' | 'why' | 'due_at'>
+
 export interface SessionCard {
   machine: string // Machine.key
   machineName: string
@@ -63,6 +67,7 @@ export interface SessionCard {
   info: SessionInfo
   lastLine: string // the last line of its screen that is not blank; '' when not known
   seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
+  reaping?: Reaping | null
 }
 
 /** Something that a policy holds until enough others approve. */
@@ -207,6 +212,8 @@ export interface JournalPiece {
 export type ScreenText = Omit<HostMessage<'screen_shown'>, 't' | 'id'>
 /** Without a reach, for this session. */
 export type InviteAsk = Omit<RequestFields<'make_invite'>, 'reach'> & { reach?: string[] }
+export type Restored = Pick<HostMessage<'restored'>, 'info' | 'report'>
+export type Revived = Omit<HostMessage<'revived'>, 't' | 'id'>
 export type InviteMade = Pick<HostMessage<'invite_made'>, 'link' | 'invite'>
 
 export interface SessionHandle {
@@ -261,6 +268,16 @@ export interface SessionHandle {
   refresh(): Promise<SessionInfo>
   /** Connections to ports of its programs; close it when they are no longer needed. */
   ports(): Promise<PortForwarder>
+  /** Its checkpoints, newest first. */
+  checkpoints(): Promise<CheckpointInfo[]>
+  /** Write its processes to disk. With `end` it is asleep afterwards. Not repeated after a lost connection. */
+  checkpoint(note: string, end: boolean): Promise<CheckpointInfo>
+  /** Bring it back from its last checkpoint, under its id. This handle stays over: open another one. */
+  restore(): Promise<Restored>
+  /** Start a session that follows this lost one. */
+  revive(): Promise<Revived>
+  /** Keep it from being reaped, or no longer. */
+  pin(pinned: boolean): Promise<SessionInfo>
   end(): Promise<SessionInfo>
   invite(ask: InviteAsk): Promise<InviteMade>
 

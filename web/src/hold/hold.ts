@@ -269,8 +269,8 @@ class Page implements Hold {
 function cards(link: MachineLink): SessionCard[] {
   const { key, name } = link.stored.value
   const state = link.report.value.link
-  return link.sessions.known.value.map(({ info, lastLine, seenAt }) => {
-    return { machine: key, machineName: name, link: state, info, lastLine, seenAt }
+  return link.sessions.known.value.map((known) => {
+    return { machine: key, machineName: name, link: state, ...known }
   })
 }
 

@@ -53,7 +53,11 @@ export class HostConnection {
   }
 
   /** Sends a request; resolves with the answer, rejects with the refusal. */
-  async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>): Promise<AnswerTo<T>> {
+  async ask<T extends RequestTag>(
+    tag: T,
+    fields: RequestFields<T>,
+    patience = ANSWER_S,
+  ): Promise<AnswerTo<T>> {
     if (this.over) throw new HoldError('host_lost', 'the connection to the host was lost')
     const id = this.lastId + 1
     const answered = new Promise<HostMessage>((resolve, reject) => {
@@ -62,7 +66,7 @@ export class HostConnection {
     this.send(tag, fields)
     const late = () => new HoldError('timed_out', `the host did not answer ${tag} in time`)
     try {
-      return (await within(ANSWER_S, answered, late)) as AnswerTo<T>
+      return (await within(patience, answered, late)) as AnswerTo<T>
     } finally {
       this.waiting.delete(id)
     }

@@ -115,10 +115,10 @@ export class MachineLink {
   }
 
   /** Something about the host, or about a session that need not be attached. */
-  async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>): Promise<AnswerTo<T>> {
+  async ask<T extends RequestTag>(tag: T, fields: RequestFields<T>, patience?: number): Promise<AnswerTo<T>> {
     const host = this.host ?? (await this.online())
     try {
-      return await host.ask(tag, fields)
+      return await host.ask(tag, fields, patience)
     } catch (error) {
       this.checkShutOut(asHoldError(error))
       throw error

@@ -4,12 +4,15 @@
 import type {
   Accepted,
   BlameLine,
+  CheckpointInfo,
   Graph,
   Handoff,
   InviteAsk,
   InviteMade,
   JournalPiece,
   Receipt,
+  Restored,
+  Revived,
   ScreenText,
   SessionHandle,
   SessionInfo,
@@ -36,6 +39,7 @@ import { SessionView } from './session-view'
 
 const STEP_S = 0.25 // until a lost attachment is looked for again
 const BACK_S = 20
+const IMAGES_S = 600 // gigabytes of memory, written to a slow disk or read from it
 
 /** A request about this session, without naming it. */
 type About<T extends RequestTag> = Omit<RequestFields<T>, 'session'>
@@ -167,6 +171,35 @@ export class OpenSession extends SessionView implements SessionHandle {
   /** Connections to ports of the session's programs, over a channel of their own. */
   ports(): Promise<PortForwarder> {
     return PortForwarder.make(this.machineLink, this.epochs, this.bestName)
+  }
+
+  // -- checkpoints: asked of the host, because the session's channel ends with the session ---------
+
+  async checkpoints(): Promise<CheckpointInfo[]> {
+    return (await this.machineLink.ask('checkpoints', { session: this.bestName })).checkpoints
+  }
+
+  async checkpoint(note: string, end: boolean): Promise<CheckpointInfo> {
+    const asked = { session: this.bestName, note, end }
+    return (await this.machineLink.ask('checkpoint', asked, IMAGES_S)).checkpoint
+  }
+
+  async restore(): Promise<Restored> {
+    const { info, report } = await this.machineLink.ask('restore', { target: this.bestName }, IMAGES_S)
+    this.machineLink.sessions.shown(info)
+    return { info, report }
+  }
+
+  async revive(): Promise<Revived> {
+    const revived = await this.machineLink.ask('revive', { session: this.bestName })
+    this.machineLink.sessions.shown(revived.info)
+    return revived
+  }
+
+  async pin(pinned: boolean): Promise<SessionInfo> {
+    const { info } = await this.machineLink.ask('pin', { session: this.bestName, pinned })
+    this.setInfo(info)
+    return info
   }
 
   // -- the rest ----------------------------------------------------------------------------------

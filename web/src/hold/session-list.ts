@@ -2,7 +2,7 @@
 // only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
-import type { SessionInfo } from './api'
+import type { Reaping, SessionInfo } from './api'
 import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
@@ -15,6 +15,7 @@ export interface Known {
   info: SessionInfo
   lastLine: string
   seenAt: number
+  reaping?: Reaping | null // until it is used again
 }
 
 type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
@@ -48,9 +49,12 @@ export class SessionList {
 
   /** The complete list. */
   listed(sessions: SessionInfo[]): void {
-    const before = new Map(this.known.peek().map((each) => [each.info.id, each.lastLine]))
+    const before = new Map(this.known.peek().map((each) => [each.info.id, each]))
     const seenAt = Date.now() / 1000
-    this.known.value = sessions.map((info) => ({ info, lastLine: before.get(info.id) ?? '', seenAt }))
+    this.known.value = sessions.map((info) => {
+      const { lastLine = '', reaping = null } = before.get(info.id) ?? {}
+      return { info, lastLine, seenAt, reaping: info.pinned ? null : reaping }
+    })
   }
 
   /** One as the host shows it now. */
@@ -64,10 +68,14 @@ export class SessionList {
   onHostMessage(message: HostMessage): void {
     if (message.t === 'state') {
       this.change(message.session, (info) => afterState(info, message))
+      this.setReaping(message.session, null)
       this.soon(message.session)
     } else if (message.t === 'operators') {
       const { session, operators, observers, size } = message
       this.change(session, (info) => ({ ...info, operators, observers, size }))
+      if (operators > 0) this.setReaping(session, null)
+    } else if (message.t === 'reap_notice') {
+      this.setReaping(message.session, message)
     } else if (message.t === 'turn_event') {
       const { session, turn } = message
       const waiting = turn.queue.map(({ name }) => name)
@@ -86,6 +94,12 @@ export class SessionList {
     } catch {
       // Offline: what was known stays, and is shown as such.
     }
+  }
+
+  private setReaping(session: string, reaping: Reaping | null): void {
+    this.known.value = this.known
+      .peek()
+      .map((each) => (each.info.id === session ? { ...each, reaping } : each))
   }
 
   private change(session: string, to: (info: SessionInfo) => SessionInfo): void {

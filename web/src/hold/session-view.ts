@@ -29,13 +29,16 @@ import { LASTING, type MachineLink, unreachedBy } from './machine-link'
 import { moment, now } from './task-queue'
 import { InputRightsRetry } from './input-rights-retry'
 import { SessionFacts } from './session-facts'
+import { stateAfter } from './state-event'
 
 const LOOK_MS = 300 // after an event: then command, directory and title are asked for
 const FENCED_S = 3 // between looks whether a fenced session is back
 const RTT_EVERY_S = 1 // an input is acknowledged by itself so often; the others together
 
 // The host has nothing under this id that runs: it says whether that ended, was lost or never was.
-const OVER_OR_GONE = new Set(['session_ended', 'session_lost', 'no_such_session'])
+const OVER_OR_GONE = new Set(['session_ended', 'session_asleep', 'session_lost', 'no_such_session'])
+
+const OVER = new Set<string>(['ended', 'lost', 'asleep']) // nothing can be attached to
 
 function overError(ending: Ending | null): HoldError {
   return typeof ending?.lost === 'string'
@@ -267,7 +270,7 @@ export class SessionView extends SessionFacts {
   }
 
   private finishIfOver(info: SessionInfo): boolean {
-    if (info.state !== 'ended' && info.state !== 'lost') return false
+    if (!OVER.has(info.state)) return false
     this.setInfo(info)
     this.finish({ at: 'ended', ending: info.ending }, overError(info.ending))
     return true
@@ -402,7 +405,7 @@ export class SessionView extends SessionFacts {
       if (info)
         this.setInfo({
           ...info,
-          state: message.ending.lost === null ? 'ended' : 'lost',
+          state: stateAfter(message.ending),
           ending: message.ending,
         })
       this.finish({ at: 'ended', ending: message.ending }, overError(message.ending))

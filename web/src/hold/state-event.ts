@@ -1,6 +1,6 @@
 // What a state event changes in what is known of a session; the rest must be asked for.
 
-import type { SessionInfo } from '../wire/generated/values'
+import type { Ending, SessionInfo } from '../wire/generated/values'
 import type { HostMessage } from '../wire/messages'
 
 export function afterState(info: SessionInfo, event: HostMessage<'state'>): SessionInfo {
@@ -17,4 +17,10 @@ export function afterState(info: SessionInfo, event: HostMessage<'state'>): Sess
     ending: ending ?? info.ending,
     last_command: isOver ? { ...last, ended_at: at } : last,
   }
+}
+
+/** What a session is in after its ending. */
+export function stateAfter({ lost, code, signal, checkpoint }: Ending): SessionInfo['state'] {
+  if (lost !== null) return 'lost'
+  return checkpoint && code === null && signal === null ? 'asleep' : 'ended'
 }

@@ -4,6 +4,7 @@ import type { PortForwarder } from '../../src/hold/port-forward'
 import { signal } from '@preact/signals'
 import type {
   Accepted,
+  CheckpointInfo,
   Graph,
   Handoff,
   InviteMade,
@@ -14,13 +15,15 @@ import type {
   OutputListener,
   Presence,
   Receipt,
+  Restored,
+  Revived,
   ScreenText,
   SessionHandle,
   SessionInfo,
   Size,
   TurnState,
 } from '../../src/hold/api'
-import { ACTORS, COMMANDS, GRAPH, HANDOFF, MACHINE, NOW, SCREEN, TURN_OTHER } from './fixtures'
+import { ACTORS, CHECKPOINTS, COMMANDS, GRAPH, HANDOFF, MACHINE, NOW, SCREEN, TURN_OTHER } from './fixtures'
 
 const ACCEPTED: Accepted = { seq: 1, offset: 0, repeated: false }
 const RECEIPT: Receipt = {
@@ -243,6 +246,24 @@ export class FakeSession implements SessionHandle {
   }
   ports(): Promise<PortForwarder> {
     return Promise.reject(new Error('there are no ports here'))
+  }
+  async checkpoints(): Promise<CheckpointInfo[]> {
+    return [...CHECKPOINTS]
+  }
+  async checkpoint(note: string, end: boolean): Promise<CheckpointInfo> {
+    this.done.push(`checkpoint ${note}${end ? ' and sleep' : ''}`)
+    return { ...CHECKPOINTS[0]!, id: 'ck-new', note, at: NOW }
+  }
+  restore(): Promise<Restored> {
+    this.done.push('restore')
+    return new Promise(() => undefined)
+  }
+  revive(): Promise<Revived> {
+    this.done.push('revive')
+    return new Promise(() => undefined)
+  }
+  async pin(pinned: boolean): Promise<SessionInfo> {
+    return (this.info.value = { ...this.info.value!, pinned })
   }
   async end(): Promise<SessionInfo> {
     return this.info.value!

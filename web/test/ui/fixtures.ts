@@ -3,6 +3,7 @@
 import type {
   Actor,
   ActorScore,
+  CheckpointInfo,
   CommandRecord,
   Graph,
   Handoff,
@@ -191,6 +192,29 @@ export const CARDS: SessionCard[] = [
     '',
   ),
 ]
+
+export const CHECKPOINTS: CheckpointInfo[] = [
+  checkpoint('ck-7', 300, 'before the upgrade', 12_400_000),
+  checkpoint('ck-6', 7200, '', 11_900_000),
+]
+
+function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
+  return {
+    id,
+    session: session('build').id,
+    name: 'build',
+    epoch: 1,
+    kind: 'memory',
+    at: NOW - ago,
+    actor: 'mara-laptop',
+    note,
+    bytes,
+    stored_bytes: bytes / 4,
+    frozen_ms: 33.6,
+    total_ms: 410,
+    journal_seq: 300,
+  }
+}
 
 export const TURN_OTHER: TurnInfo = {
   holder: ACTORS[1]!.id,

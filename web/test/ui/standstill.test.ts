@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Ending, LinkState } from '../../src/hold/api'
 import { standstill } from '../../src/ui/text/standstill'
-import { COMMANDS, NOW, session } from './fixtures'
+import { CHECKPOINTS, COMMANDS, NOW, session } from './fixtures'
 
 const FENCED: LinkState = {
   at: 'fenced',
@@ -83,4 +83,37 @@ test('a lost session with a checkpoint can be brought back, without what came af
   expect(said.Survived).toContain('its last checkpoint')
   expect(said.Gone).toContain('after that checkpoint')
   expect(said.Next).toContain('`hold restore x`')
+})
+
+const ASLEEP: Ending = {
+  code: null,
+  signal: null,
+  lost: null,
+  cause: null,
+  successor: '',
+  checkpoint: 'ck-7',
+}
+const WAY = { restores: true, revives: true, checkpoint: CHECKPOINTS[0]!, now: NOW }
+
+test('a session that is asleep says since when, by whom and how large, and what waking does not bring back', () => {
+  const link: LinkState = { at: 'ended', ending: ASLEEP }
+  const said = Object.fromEntries(standstill(link, session('x', { state: 'asleep' }), 'b', WAY))
+  expect(said.Checkpoint).toBe('Made 5m ago by mara-laptop: “before the upgrade”, 12 MB.')
+  expect(said.Gone).toContain('Connections to other machines')
+  expect(said.Next).toContain('Wake brings it back here, under the same id')
+  const watching = Object.fromEntries(
+    standstill(link, session('x', {}), 'b', { ...WAY, restores: false, checkpoint: null }),
+  )
+  expect(watching.Checkpoint).toBeUndefined()
+  expect(watching.Next).toContain('`hold restore x`')
+})
+
+test('where a lost session can be restored from here, it says what each button brings back', () => {
+  const cause = { kind: 'host_lost', checkpoint: 'ck-7' } as unknown as Ending['cause']
+  const link: LinkState = { at: 'ended', ending: { ...ASLEEP, lost: 'its host died', checkpoint: '', cause } }
+  const said = Object.fromEntries(standstill(link, session('x', {}), 'b', WAY))
+  expect(said.Checkpoint).toContain('12 MB')
+  expect(said.Next).toMatch(/^Restore brings its processes back as they were then.*Start a successor/)
+  const only = Object.fromEntries(standstill(link, session('x', {}), 'b', { ...WAY, revives: false }))
+  expect(only.Next).not.toContain('successor')
 })

@@ -270,3 +270,32 @@ test('without a policy a command names those whose shell state it used', () => {
   const [command] = added(EMPTY, [ran], NAMES).commands
   expect(command?.originators).toMatchObject([{ name: 'bot', part: 'state', what: 'var:PATH' }])
 })
+
+test('what was checkpointed, restored and reaped is said in plain words', () => {
+  const model = added(
+    EMPTY,
+    [
+      entry('checkpointed', 'a1', {
+        id: 'ck-1',
+        size: 12_400_000,
+        frozen_ms: 33.6,
+        note: 'safe',
+        ended: false,
+      }),
+      entry('checkpoint_failed', 'b1', { reason: 'no room' }),
+      entry('checkpointed', 'a1', { id: 'ck-2', size: 12_400_000, frozen_ms: 30.2, note: '', ended: true }),
+      entry('restored', 'b1', { checkpoint: 'ck-2', kind: 'memory', resets: 1, inputs_lost: 2 }),
+      entry('restored', 'b1', { checkpoint: 'ck-2', kind: 'memory', resets: 0, inputs_lost: 0 }),
+      entry('reaped', '', { action: 'evict', why: 'idle for 2h', idle_since: 1 }),
+    ],
+    NAMES,
+  )
+  expect(model.events.map((one) => one.text)).toEqual([
+    'anna made a checkpoint (12 MB, stood still for 34 ms): “safe”',
+    'bot could not make a checkpoint (no room); the session runs on',
+    'anna put the session to sleep in a checkpoint (12 MB, stood still for 30 ms)',
+    'bot restored the session from its checkpoint; 1 connection was reset, 2 inputs after the checkpoint did not come back',
+    'bot restored the session from its checkpoint',
+    'unused, so the host had it put to sleep (idle for 2h)',
+  ])
+})

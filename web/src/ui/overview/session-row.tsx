@@ -5,9 +5,10 @@ import { ActorName, Avatar, StateChip } from '../parts/labels'
 import { now } from '../parts/clock'
 import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
+import { reapingText } from '../text/checkpoints'
 import { age, ago } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { isOver, listedState, needsInput, stateText } from '../text/session-state'
+import { isOver, listedState, needsInput, restsOrOver, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
 import { lineOf } from './filter'
 import { runningCommand, sinceOf } from '../text/running'
@@ -19,6 +20,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   // An ended session's name may have been given to another one.
   const to = isOver(state) ? { ...place, session: info.id } : place
   const line = lineOf(card)
+  const reaping = info.pinned || restsOrOver(state) ? '' : reapingText(card.reaping, now.value)
   const running = isOver(state) ? null : runningCommand(info)
   return (
     <a
@@ -38,6 +40,15 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
         <strong class="cut" title={sanitize(info.name, 64)}>
           {sanitize(info.name, 64)}
         </strong>
+        {reaping && (
+          <span
+            class="chip tone-attention"
+            title={sanitize(card.reaping?.why ?? '', 200)}
+            data-testid="session-reaping"
+          >
+            {reaping}
+          </span>
+        )}
         {info.labels.map((label) => (
           <span key={label} class="label">
             {label}
@@ -67,13 +78,13 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
 /** What runs and who started it; without a command, who has the turn. */
 function Doer({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const by = runningCommand(card.info)?.actor
-  if (!by || isOver(card.info.state)) return <Holder card={card} machine={machine} />
+  if (!by || restsOrOver(card.info.state)) return <Holder card={card} machine={machine} />
   return <ActorName name={by} actor={actorNamed(card.machine, by)} you={machine?.actor === by} />
 }
 
 function Holder({ card, machine }: { card: SessionCard; machine: Machine | undefined }) {
   const { info } = card
-  if (isOver(info.state)) return null
+  if (restsOrOver(info.state)) return null
   if (!info.holder) return <span class="faint">turn is free</span>
   const actor = actorNamed(card.machine, info.holder)
   return <ActorName name={info.holder} actor={actor} you={machine?.actor === info.holder} />
@@ -84,7 +95,7 @@ const PRESENT_SHOWN = 4
 /** Who is attached; a ring marks who writes. By number where the list of them is older than that. */
 function Presence({ card }: { card: SessionCard }) {
   const { operators, present, holder } = card.info
-  if (isOver(card.info.state) || operators === 0) return null
+  if (restsOrOver(card.info.state) || operators === 0) return null
   if (present.length !== operators)
     return <span class="faint">{operators === 1 ? '1 attached' : `${operators} attached`}</span>
   const people = [...new Map(present.map((one) => [one.actor, one])).values()]
@@ -106,7 +117,7 @@ function Presence({ card }: { card: SessionCard }) {
 
 function ageText(card: SessionCard): string {
   const { info } = card
-  if (isOver(info.state) && info.ended_at !== null) return ago(info.ended_at, now.value)
+  if (restsOrOver(info.state) && info.ended_at !== null) return ago(info.ended_at, now.value)
   const since = sinceOf(info)
   return since === null ? '' : age(now.value - since)
 }

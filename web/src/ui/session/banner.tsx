@@ -14,6 +14,7 @@ import { unreachedText } from '../text/unreached'
 import { errorText } from '../pages/error-texts'
 import { go } from '../route'
 import type { SessionController } from './session-controller'
+import { BringBack, useWayBack } from './bring-back'
 import { Facts } from './standstill-card'
 
 export function Banner({ controller, machine }: { controller: SessionController; machine: string }) {
@@ -40,15 +41,13 @@ function words(link: LinkState, machine: string, drawn: boolean): { tone: string
     if (link.trouble) return { tone: 'tone-danger', text: `${sanitize(link.trouble.message, 200)}.${works}` }
     return { tone: 'tone-busy', text: `${means} ${todo}${works}${next}` }
   }
-  if (link.at === 'ended' && !isLost(link.ending)) {
+  if (link.at === 'ended' && !isLost(link.ending) && !isAsleep(link.ending)) {
     return {
       tone: '',
-      text: isAsleep(link.ending)
-        ? 'Nothing of it runs; its checkpoint has it. `hold restore` on the machine brings it back. This is its last screen.'
-        : `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
+      text: `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
     }
   }
-  return null // what is fenced or lost has facts of its own below
+  return null // what is fenced, lost or asleep has facts of its own below
 }
 
 export function isLost(ending: { lost?: string | null } | null): boolean {
@@ -72,21 +71,28 @@ export function EndedCard({ controller, machine }: { controller: SessionControll
   const link = controller.handle.link.value
   const ending = link.at === 'ended' ? link.ending : null
   const lost = isLost(ending)
-  const page = errorText(lost ? 'session_lost' : 'ended')
-  const facts = standstill(link, controller.handle.info.value, machine)
+  const asleep = isAsleep(ending)
+  const page = errorText(lost ? 'session_lost' : asleep ? 'session_asleep' : 'ended')
+  const way = useWayBack(controller)
+  const facts = standstill(link, controller.handle.info.value, machine, way)
   return (
     <div class="ended-card" data-testid="error-page" data-code={page.code}>
       <h2 data-testid="error-title">{page.title}</h2>
       <p>
         {lost
           ? `Why: ${sanitize(ending?.lost || 'not known')}.`
-          : `How it ended: ${sanitize(endingText(ending))}. ${page.why}`}
+          : asleep
+            ? page.why
+            : `How it ended: ${sanitize(endingText(ending))}. ${page.why}`}
       </p>
       {facts.length > 0 && <Facts facts={facts} />}
-      <p data-testid="error-hint">
-        <InlineCode text={page.todo} />
-      </p>
+      {!asleep && (
+        <p data-testid="error-hint">
+          <InlineCode text={page.todo} />
+        </p>
+      )}
       <div class="actions">
+        <BringBack controller={controller} machine={machine} way={way} />
         <button class="button" data-testid="error-action" onClick={() => go({ page: 'overview' })}>
           Go to the overview
         </button>

@@ -15,6 +15,7 @@ import { go } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { may as mayWith } from '../text/rights'
+import { CheckpointsDialog } from './checkpoints-dialog'
 import { useHeld } from './held-card'
 import type { SessionController } from './session-controller'
 
@@ -29,6 +30,7 @@ export function Header({ controller, machine, session, onInvite }: Props) {
   const info = controller.handle.info.value
   const link = controller.handle.link.value.at
   const more = useSignal(false)
+  const checkpoints = useSignal(false)
   const asks = (controller.handle.turn.value?.turn.queue.length ?? 0) + useHeld(controller).length
   return (
     <header class="top session-top row">
@@ -95,7 +97,15 @@ export function Header({ controller, machine, session, onInvite }: Props) {
         {asks > 0 && <span class="badge">{asks}</span>}
       </button>
       {more.value && (
-        <More controller={controller} onInvite={onInvite} onClose={() => (more.value = false)} />
+        <More
+          controller={controller}
+          onInvite={onInvite}
+          onCheckpoints={() => (checkpoints.value = true)}
+          onClose={() => (more.value = false)}
+        />
+      )}
+      {checkpoints.value && (
+        <CheckpointsDialog controller={controller} onClose={() => (checkpoints.value = false)} />
       )}
     </header>
   )
@@ -137,10 +147,12 @@ function mayInvite(controller: SessionController): boolean {
 function More({
   controller,
   onInvite,
+  onCheckpoints,
   onClose,
 }: {
   controller: SessionController
   onInvite: () => void
+  onCheckpoints: () => void
   onClose: () => void
 }) {
   const { handle } = controller
@@ -152,6 +164,7 @@ function More({
     act()
   }
   const size = controller.lens?.ownGrid()
+  const pinned = handle.info.value?.pinned ?? false
   const fenced = handle.link.value.at === 'fenced' // then it can be ended, and nothing else
   return (
     <Dialog
@@ -196,6 +209,22 @@ function More({
             onClick={then(() => void controller.act(handle.setBlind(!blind)))}
           >
             nothing typed or printed is recorded until it ends
+          </Act>
+        )}
+        {!fenced && (
+          <Act title="Checkpoints…" testid="checkpoints-open" onClick={then(onCheckpoints)}>
+            its processes on disk, to come back to
+          </Act>
+        )}
+        {may('input') && handle.link.value.at === 'online' && (
+          <Act
+            title={pinned ? 'Stop keeping it' : 'Keep it'}
+            testid="session-pin"
+            onClick={then(() => void controller.keep(!pinned))}
+          >
+            {pinned
+              ? 'unused for long, it may be put to sleep or ended'
+              : 'never put to sleep or ended for being unused'}
           </Act>
         )}
       </ul>

@@ -2,7 +2,7 @@
 // shown while they go.
 
 import { Dialog } from '../parts/dialog'
-import { bytesText } from './process-tree'
+import { bytesText } from '../text/sizes'
 import type { SessionController } from './session-controller'
 
 export function PasteDialog({ controller }: { controller: SessionController }) {

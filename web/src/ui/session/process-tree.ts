@@ -101,11 +101,3 @@ export function doing(process: Process): string {
   if (process.state === 'R') return 'running'
   return DOES[process.waits_for] ?? 'sleeping'
 }
-
-export function bytesText(bytes: number): string {
-  if (bytes < 1024 * 1024) return `${Math.max(1, Math.round(bytes / 1024))} kB`
-  const mega = bytes / 1024 / 1024
-  return mega < 1024
-    ? `${mega < 10 ? mega.toFixed(1) : Math.round(mega)} MB`
-    : `${(mega / 1024).toFixed(1)} GB`
-}

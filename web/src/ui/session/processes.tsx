@@ -7,9 +7,10 @@ import type { Graph, SessionInfo } from '../../hold/api'
 import { now } from '../parts/clock'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
+import { bytesText } from '../text/sizes'
 import type { SessionController } from './session-controller'
 import { viewed } from './port-view'
-import { bytesText, doing, portNumber, processRows, type ProcessRow } from './process-tree'
+import { doing, portNumber, processRows, type ProcessRow } from './process-tree'
 
 const LOOK_MS = 2000
 

@@ -12,6 +12,7 @@ import type { TouchSelection } from '../terminal/touch-selection'
 import { learnHues } from '../text/actor-colour'
 import { hasNews, othersActed } from '../text/handoff'
 import { sanitize } from '../text/sanitize'
+import { Checkpointing } from './checkpointing'
 import { EMPTY, type TimelineModel } from './timeline-model'
 import { findCommand, locate } from './find-command'
 import { JournalReader } from './journal-reader'
@@ -42,6 +43,7 @@ export class SessionController {
   readonly unread = signal<number | null>(null) // lines printed since the view left the end; null: it is there
   readonly ready = signal(false)
   readonly fullScreen = signal(false) // a program draws on the alternate screen
+  readonly checkpointing: Checkpointing
   screen: Screen | null = null
   lens: LensView | null = null
   selection: TouchSelection | null = null
@@ -63,6 +65,7 @@ export class SessionController {
       requestTurn: () => handle.requestTurn(),
     }
     this.typing = new TypedInput(way, (text) => this.show(text), toastError)
+    this.checkpointing = new Checkpointing(handle)
     this.reader = new JournalReader(handle, this.timeline)
     this.undo.push(handle.onNotice((notice) => this.onNotice(notice)))
     this.undo.push(this.watchHalt())
@@ -167,6 +170,12 @@ export class SessionController {
 
   async halt(): Promise<void> {
     this.receipt.value = await this.act(this.handle.halt())
+  }
+
+  /** From being reaped, however long nobody uses it. */
+  async keep(pinned: boolean): Promise<void> {
+    const done = await this.act(this.handle.pin(pinned))
+    if (done) toast(pinned ? 'It is kept, however long nobody uses it' : 'It is no longer kept')
   }
 
   async resume(): Promise<void> {

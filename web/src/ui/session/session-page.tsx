@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import type { Hold, LinkState, Machine } from '../../hold/api'
+import type { Hold, LinkState, Machine, SessionCard, SessionHandle } from '../../hold/api'
 import { useHold } from '../context'
 import { ErrorPage } from '../pages/error-page'
 import { now } from '../parts/clock'
@@ -10,7 +10,7 @@ import { narrow, touch } from '../parts/viewport'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { needsInput, shownState, stateText } from '../text/session-state'
+import { isAsleep, needsInput, restsOrOver, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard, isLost } from './banner'
 import { SessionController } from './session-controller'
 import { FindBar } from './find-bar'
@@ -31,8 +31,17 @@ import { TurnBar } from './turn-bar'
 export function SessionPage({ machine: name, session }: { machine: string; session: string }) {
   const hold = useHold()
   const machine = find(hold.machines.value, name)
+  const lives = useSignal(0) // of the session, that this page has followed
   if (machine)
-    return <Opened key={`${machine.key}/${session}`} hold={hold} machine={machine} session={session} />
+    return (
+      <Opened
+        key={`${machine.key}/${session}/${lives.value}`}
+        hold={hold}
+        machine={machine}
+        session={session}
+        onBack={() => lives.value++}
+      />
+    )
   if (!hold.ready.value) return <div class="page" />
   return <ErrorPage code="no_machine" about={`${session} on ${name}`} />
 }
@@ -41,7 +50,14 @@ function find(machines: readonly Machine[], name: string): Machine | undefined {
   return machines.find((one) => one.name === name) ?? machines.find((one) => one.key === name)
 }
 
-function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; session: string }) {
+interface OpenedProps {
+  readonly hold: Hold
+  readonly machine: Machine
+  readonly session: string
+  readonly onBack: () => void
+}
+
+function Opened({ hold, machine, session, onBack }: OpenedProps) {
   const controller = useMemo(() => {
     const watchOnly = machine.rights.length > 0 && !machine.rights.includes('input')
     const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }))
@@ -50,6 +66,10 @@ function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; sess
   }, [])
   useEffect(() => () => controller.close(), [controller])
   useTitle(controller, session)
+  const back = isBack(controller.handle, hold.sessions.value)
+  useEffect(() => {
+    if (back) onBack()
+  }, [back])
   const link = controller.handle.link.value
   if (link.at === 'refused') {
     return (
@@ -57,6 +77,19 @@ function Opened({ hold, machine, session }: { hold: Hold; machine: Machine; sess
     )
   }
   return <Live controller={controller} machine={machine} session={session} />
+}
+
+/** It was asleep or lost, and runs again in a later epoch, whoever brought it back. */
+function isBack({ machine, link, info }: SessionHandle, cards: readonly SessionCard[]): boolean {
+  const last = info.value
+  if (link.value.at !== 'ended' || !last) return false
+  return cards.some(
+    (card) =>
+      card.machine === machine &&
+      card.info.id === last.id &&
+      card.info.epoch > last.epoch &&
+      !restsOrOver(card.info.state),
+  )
 }
 
 function useTitle(controller: SessionController, session: string): void {
@@ -141,7 +174,7 @@ function Live({
 /** Nothing in it runs, and nothing will by itself, or not for now: its terminal is hatched. */
 function standsStill({ handle }: SessionController): boolean {
   const link = handle.link.value
-  if (link.at === 'ended') return isLost(link.ending)
+  if (link.at === 'ended') return isLost(link.ending) || isAsleep(link.ending)
   return link.at === 'fenced' || (link.at === 'online' && handle.info.value?.state === 'halted')
 }
 

@@ -1,14 +1,16 @@
-// Under the terminal of a session that is fenced or lost: what is safe, gone, unknown, and what comes next.
+// Under the terminal of a session that is fenced, lost or asleep: what is safe, gone, unknown, and what comes next.
 
 import { Fragment } from 'preact'
 import { InlineCode } from '../parts/inline-code'
 import { sanitize } from '../text/sanitize'
 import { type Fact, standstill } from '../text/standstill'
+import { BringBack, useWayBack } from './bring-back'
 import type { SessionController } from './session-controller'
 
 export function StandstillCard({ controller, machine }: { controller: SessionController; machine: string }) {
   const { link, info } = controller.handle
-  const facts = standstill(link.value, info.value, machine)
+  const way = useWayBack(controller)
+  const facts = standstill(link.value, info.value, machine, way)
   // What is opened after its end has a page of its own, with the same in it.
   if (facts.length === 0 || (link.value.at === 'ended' && !controller.ready.value)) return null
   return (
@@ -19,6 +21,9 @@ export function StandstillCard({ controller, machine }: { controller: SessionCon
       data-code={link.value.at}
     >
       <Facts facts={facts} />
+      <div class="actions row">
+        <BringBack controller={controller} machine={machine} way={way} />
+      </div>
     </section>
   )
 }

@@ -15,6 +15,7 @@ import type { SessionController } from './session-controller'
 const ICONS = {
   connecting: 'link',
   offline: 'link',
+  asleep: 'moon',
   fenced: 'lock',
   halted: 'halt',
   stopped: 'halt',

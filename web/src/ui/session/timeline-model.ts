@@ -3,6 +3,7 @@
 
 import type { Contributor, Handoff, JournalEntry } from '../../hold/api'
 import { rightsLine } from '../text/rights'
+import { bytesText } from '../text/sizes'
 
 export interface Command {
   readonly number: number
@@ -309,6 +310,27 @@ function happening(entry: JournalEntry, names: Names): Said | null {
         left > 0 ? `; ${left} ${left === 1 ? 'thing' : 'things'} did not come back: hold log` : ''
       return plain(`started it to follow ${text(entry.fields.predecessor)}${behind}`)
     }
+    case 'checkpointed': {
+      const made = `${bytesText(int(entry.fields.size))}, stood still for ${Math.max(1, Math.round(float(entry.fields.frozen_ms)))} ms`
+      return plain(
+        `${entry.fields.ended === true ? 'put the session to sleep in a checkpoint' : 'made a checkpoint'} (${made})${note(entry)}`,
+      )
+    }
+    case 'checkpoint_failed':
+      return {
+        actor,
+        text: `${actor} could not make a checkpoint${why(entry)}; the session runs on`,
+        tone: 'danger',
+      }
+    case 'restored': {
+      const resets = int(entry.fields.resets)
+      const lost = int(entry.fields.inputs_lost)
+      const not = [
+        resets > 0 && `${resets} ${resets === 1 ? 'connection was' : 'connections were'} reset`,
+        lost > 0 && `${lost} ${lost === 1 ? 'input' : 'inputs'} after the checkpoint did not come back`,
+      ].filter(Boolean)
+      return plain(`restored the session from its checkpoint${not.length > 0 ? `; ${not.join(', ')}` : ''}`)
+    }
     case 'unrecorded': // a gap is worth more than what is in it
       return {
         actor,
@@ -415,6 +437,10 @@ function named(id: string, names: Names): string {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+function float(value: unknown): number {
+  return typeof value === 'number' ? value : 0
 }
 
 function int(value: unknown): number {

@@ -28,6 +28,7 @@ export function sinceOf(info: SessionInfo): number | null {
       return info.last_command?.ended_at ?? info.created_at
     case 'ended':
     case 'lost':
+    case 'asleep':
       return info.ended_at
     default:
       return info.state_since

@@ -106,6 +106,11 @@ export function isOver(state: string): boolean {
   return state === 'ended' || state === 'lost'
 }
 
+/** Nothing of it runs: the same, or it is asleep. */
+export function restsOrOver(state: string): boolean {
+  return isOver(state) || state === 'asleep'
+}
+
 export function stateText(name: StateName): StateText {
   return WORDS[name]
 }

@@ -77,7 +77,7 @@ function over({ info, now }: LineFacts, ending: SessionInfo['ending']): StateLin
   const text = endingText(ending)
   const lost = typeof ending?.lost === 'string'
   return line({
-    mark: lost ? 'lost' : 'ended',
+    mark: lost ? 'lost' : isAsleep(ending) ? 'asleep' : 'ended',
     tone: lost || (ending?.code !== 0 && !isAsleep(ending)) ? 'danger' : 'plain',
     before: text.charAt(0).toUpperCase() + text.slice(1),
     since: info?.ended_at ? ago(info.ended_at, now) : '',

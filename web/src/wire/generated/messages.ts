@@ -287,6 +287,41 @@ export const HOST_MESSAGES = {
     id: int, // that of the request
     score: v.actorScore, // the record now
   }),
+  /** It is safely stored. */
+  checkpoint_made: record({
+    id: int, // that of the request
+    checkpoint: v.checkpointInfo, // the new one
+  }),
+  /** Newest first. */
+  checkpoint_list: record({
+    id: int, // that of the request
+    checkpoints: list(v.checkpointInfo), // of sessions that the asker may see
+  }),
+  /** The session runs. */
+  restored: record({
+    id: int, // that of the request
+    info: v.sessionInfo, // of the session that runs now
+    report: v.restoreReport, // what was restored, and what could not be
+  }),
+  revived: record({
+    id: int, // that of the request
+    info: v.sessionInfo, // the new session
+    predecessor: text, // id of the lost one
+    left_behind: list(text), // what did not come back, for people
+    running: withDefault(text, ''), // the command line that its shell was running, which was not run again; empty when none was
+  }),
+  /** Nobody uses a session, and its host is about to do something about it: sent to those who watch it.
+   * Whoever attaches, writes to it or pins it keeps it.
+   */
+  reap_notice: record({
+    session: text, // id of the session
+    name: text, // its name
+    step: text, // `warned`, or `reaping`: it happens now
+    action: text, // `evict` (checkpointed, then asleep) or `end`
+    why: text, // for people
+    at: float, // when this was sent, seconds since 1970
+    due_at: float, // when it happens, seconds since 1970
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
@@ -663,6 +698,58 @@ export interface Requests {
       days?: number // so many days up to today, at most `SCORE_DAYS`
     }
     answer: 'score_shown'
+  }
+  /** Checkpoint a session: it stands still for a moment, then runs on. Input that comes meanwhile waits.
+   * Needs the right `checkpoint`. Answered by CheckpointMade, or by `failed` with `checkpoint_failed`:
+   * then the session runs on as before.
+   */
+  checkpoint: {
+    fields: {
+      session: string
+      end?: boolean // end the session with it, which needs the right to end it: the session is asleep until it is restored
+      note?: string // what it is for, for people; cut to `CHECKPOINT_NOTE_MAX_CHARS`
+    }
+    answer: 'checkpoint_made'
+  }
+  /** The checkpoints of one session, or of all that the asker may see. */
+  checkpoints: {
+    fields: {
+      session?: string // a name, an id, or 6 or more characters of an id; empty is all
+    }
+    answer: 'checkpoint_list'
+  }
+  /** Restore a session that is asleep or was lost, under the same id, in its next epoch. Needs the right
+   * `checkpoint` there. Answered by Restored, or by `failed`: then everything is as it was. Not to be
+   * repeated after a lost connection without a look at the session.
+   */
+  restore: {
+    fields: {
+      target: string // id of a checkpoint; or name or id of a session, whose latest one is taken
+      cold?: boolean // start its command again instead, as `revive` does: a new session that follows it. The old one is closed for good
+    }
+    answer: 'restored'
+  }
+  /** Start a session that follows a lost one: the same command, name, labels, level, workspace, policies
+   * and envelopes, in the directory and with the environment that the lost one's shell had at its last
+   * prompt. No process comes back, and no command line is run. Needs the right to end the lost one, which
+   * is acknowledged by it. Not to be repeated after a lost connection: `show` says whether the lost one
+   * has a successor.
+   */
+  revive: {
+    fields: {
+      session: string // the lost one, by name or id
+    }
+    answer: 'revived'
+  }
+  /** Keep a live session from being reaped, however long nobody uses it; or let it be reaped again. Needs
+   * the right to write.
+   */
+  pin: {
+    fields: {
+      session: string
+      pinned?: boolean // false: it may be reaped again
+    }
+    answer: 'shown'
   }
 }
 

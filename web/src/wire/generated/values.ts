@@ -18,8 +18,14 @@ export type ChangeKind =
   | 'job'
   | 'hash'
 
+/** What was saved, and so what coming back from it means. */
+export type CheckpointKind = 'memory' | 'application'
+
 /** The eight colours every terminal has. */
 export type Colour = 'black' | 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'white'
+
+/** What of a session goes on. */
+export type ContinuityKind = 'memory' | 'application' | 'cold'
 
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
@@ -232,6 +238,24 @@ export const change = record({
   after: withDefault(text, ''), // value now
 })
 export interface Change extends Value<typeof change> {}
+
+/** A checkpoint, as people and programs see it. */
+export const checkpointInfo = record({
+  id: text, // its id, which `hold restore` takes
+  session: text, // id of the session
+  name: text, // of the session, when it was made
+  epoch: int, // of the incarnation that is in it
+  kind: openEnum<CheckpointKind>(), // what was saved
+  at: float, // when, in seconds since 1970
+  actor: text, // name of the actor that asked for it
+  note: withDefault(text, ''), // what it is for, for people
+  bytes: withDefault(int, 0), // of all that is in it
+  stored_bytes: withDefault(int, 0), // that it added to the store: compressed, and without what was there
+  frozen_ms: withDefault(float, 0), // how long the session stood still
+  total_ms: withDefault(float, 0), // how long it took in all
+  journal_seq: withDefault(int, 0), // the last entry of the session's journal that is part of it
+})
+export interface CheckpointInfo extends Value<typeof checkpointInfo> {}
 
 /** One command line as the session's own shell reported it. */
 export const commandRecord = record({
@@ -502,6 +526,15 @@ export const leaseInfo = record({
 })
 export interface LeaseInfo extends Value<typeof leaseInfo> {}
 
+/** A connection to a peer outside of the session, which a restore could not bring back (M3). */
+export const peerReset = record({
+  local: text, // address and port of the session's end
+  peer: text, // and of the other
+  pid: int, // a process that had it open, in the session's own numbering
+  process: text, // its name
+})
+export interface PeerReset extends Value<typeof peerReset> {}
+
 /** What a seizure or halt found; see *Halt*. */
 export const receipt = record({
   at: float, // when the request was taken up, seconds since 1970
@@ -529,6 +562,26 @@ export const residency = record({
   disk_bytes: withDefault(int, 0), // its directory: journal, and what was held of its output when it ended
 })
 export interface Residency extends Value<typeof residency> {}
+
+/** One step of a restore and what it took. */
+export const restorePhase = record({
+  name: text, // what was done
+  ms: float, // how long it took, in milliseconds
+})
+export interface RestorePhase extends Value<typeof restorePhase> {}
+
+/** What a restore did. */
+export const restoreReport = record({
+  checkpoint: text, // id of the checkpoint; empty when the session was started cold
+  epoch_before: int, // the epoch that ended
+  epoch: int, // the epoch that began
+  phases: withDefault(list(restorePhase), []), // what was done, in order; nothing of a journal is executed
+  bytes: withDefault(int, 0), // size of the checkpoint
+  reset: withDefault(list(peerReset), []), // connections to peers outside, which were reset
+  inputs_lost: withDefault(int, 0), // recorded inputs that came after the checkpoint: not part of it
+  kind: withDefault(openEnum<ContinuityKind>(), 'memory'), // what of the session goes on
+})
+export interface RestoreReport extends Value<typeof restoreReport> {}
 
 /** A session at one moment. */
 export const sessionInfo = record({
