@@ -10,7 +10,7 @@ import type { MachineLink } from '../src/hold/machine-link'
 import { OpenSession } from '../src/hold/open-session'
 import { HoldError } from '../src/wire/errors'
 import type { Envelope } from '../src/wire/generated/values'
-import { session } from './ui/fixtures'
+import { CHECKPOINTS, session } from './ui/fixtures'
 
 const ID = '0'.repeat(26)
 const size = { cols: 80, rows: 24 }
@@ -219,4 +219,21 @@ test('a machine that does not answer while the page opens is said to be silent',
   }
   expect(view.link.value).toMatchObject({ at: 'offline', unreached: 'silent' })
   view.close()
+})
+
+test('the checkpoint that a session falls asleep in is known, although its channel ends before the answer', async () => {
+  const checkpoints = async (tag: string) =>
+    tag === 'checkpoints' ? { checkpoints: CHECKPOINTS } : new Promise(() => undefined)
+  const { view } = opened(checkpoints)
+  const first = await attaching(1)
+  first.answer({ input_seq: 0 })
+  await online(view)
+  let lost: (why: Error) => void = () => undefined
+  first.connection.ask = () => new Promise((_, reject) => (lost = reject))
+  const made = view.checkpoint('for the night', true)
+  const ending = { code: null, signal: null, lost: null, cause: null, successor: '', checkpoint: 'ck-7' }
+  first.options.onOutput({ t: 'closed', channel: 1, ending } as never)
+  lost(new HoldError('host_lost', 'the connection was lost'))
+  expect((await made).id).toBe('ck-7')
+  expect(view.info.value?.state).toBe('asleep')
 })

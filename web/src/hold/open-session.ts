@@ -173,15 +173,27 @@ export class OpenSession extends SessionView implements SessionHandle {
     return PortForwarder.make(this.machineLink, this.epochs, this.bestName)
   }
 
-  // -- checkpoints: asked of the host, because the session's channel ends with the session ---------
+  // -- checkpoints -------------------------------------------------------------------------------
 
   async checkpoints(): Promise<CheckpointInfo[]> {
     return (await this.machineLink.ask('checkpoints', { session: this.bestName })).checkpoints
   }
 
   async checkpoint(note: string, end: boolean): Promise<CheckpointInfo> {
-    const asked = { session: this.bestName, note, end }
-    return (await this.machineLink.ask('checkpoint', asked, IMAGES_S)).checkpoint
+    try {
+      return (await this.request('checkpoint', { note, end }, IMAGES_S)).checkpoint
+    } catch (error) {
+      const made = end ? await this.sleepsIn() : undefined
+      if (made) return made
+      throw error
+    }
+  }
+
+  /** Its channel ends as it falls asleep, and with it the way of the answer. */
+  private async sleepsIn(): Promise<CheckpointInfo | undefined> {
+    const link = this.link.peek()
+    const id = link.at === 'ended' ? link.ending?.checkpoint : ''
+    return id ? (await this.checkpoints()).find((one) => one.id === id) : undefined
   }
 
   async restore(): Promise<Restored> {
@@ -197,7 +209,7 @@ export class OpenSession extends SessionView implements SessionHandle {
   }
 
   async pin(pinned: boolean): Promise<SessionInfo> {
-    const { info } = await this.machineLink.ask('pin', { session: this.bestName, pinned })
+    const { info } = await this.request('pin', { pinned })
     this.setInfo(info)
     return info
   }
@@ -220,15 +232,19 @@ export class OpenSession extends SessionView implements SessionHandle {
   }
 
   /** Through the session's own channel if there is one; requests that change nothing, otherwise through the host's. */
-  private async request<T extends RequestTag>(tag: T, fields: About<T>): Promise<AnswerTo<T>> {
+  private async request<T extends RequestTag>(
+    tag: T,
+    fields: About<T>,
+    patience?: number,
+  ): Promise<AnswerTo<T>> {
     const deadline = now() + BACK_S
     for (;;) {
       const about = { ...fields, session: this.bestName } as unknown as RequestFields<T>
       const at = this.link.peek().at
       try {
-        if (this.attachment) return await this.attachment.connection.ask(tag, about)
+        if (this.attachment) return await this.attachment.connection.ask(tag, about, patience)
         if (!goesBySession(tag) || at === 'fenced' || at === 'ended')
-          return await this.machineLink.ask(tag, about)
+          return await this.machineLink.ask(tag, about, patience)
       } catch (thrown) {
         const error = asHoldError(thrown)
         const again = error.code === 'host_lost' && !mustBeSigned(tag) && now() < deadline

@@ -4,7 +4,8 @@ import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import { now } from '../parts/clock'
 import { Dialog } from '../parts/dialog'
-import { toast, toastError } from '../parts/toast'
+import { InlineCode } from '../parts/inline-code'
+import { toast } from '../parts/toast'
 import { madeText } from '../text/checkpoints'
 import { age, ago, clock } from '../text/durations'
 import { may } from '../text/rights'
@@ -49,17 +50,15 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
   const end = useSignal(false)
   const since = checkpointing.since.value
   const made = checkpointing.made.value
+  const failed = checkpointing.failed.value
   const make = async (): Promise<void> => {
     const ends = end.value
-    try {
-      const done = await checkpointing.make(note.value, ends)
-      if (!done) return
-      note.value = ''
-      toast(`Checkpoint made: ${madeText(done)}`, 'good')
-      if (ends) onClose()
-    } catch (error) {
-      toastError(error)
-    }
+    const done = await checkpointing.make(note.value, ends)
+    if (!done) return
+    note.value = ''
+    if (!ends) return
+    onClose()
+    toast(`Checkpoint made: ${madeText(done)}`, 'good')
   }
   return (
     <form
@@ -97,6 +96,12 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
           </span>
         </label>
       )}
+      {failed && (
+        <p class="tone-danger wrap" role="alert" data-testid="checkpoint-failed">
+          {capital(sanitize(failed.message, 300))}. 
+          <InlineCode text={capital(sanitize(failed.hint, 300))} />
+        </p>
+      )}
       <div class="dialog-foot row">
         <span class="faint grow" role="status" data-testid="checkpoint-progress">
           {since !== null ? (
@@ -114,6 +119,10 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
       </div>
     </form>
   )
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 const NOTE_MAX = 200

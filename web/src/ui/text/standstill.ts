@@ -34,7 +34,6 @@ const RESET = 'Connections to other machines: they are reset when it wakes, and 
 
 function asleep(info: SessionInfo | null, { restores, checkpoint, now }: WayBack): Fact[] {
   return [
-    ['Asleep', 'Nothing of it runs.'],
     ...(checkpoint ? ([['Checkpoint', whenAndWho(checkpoint, now)]] as const) : []),
     [
       'Kept',
