@@ -38,10 +38,6 @@ def bot(host_home: Hold, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def _at_prompt(hold: Hold, terminal: Terminal) -> None:
-    terminal.until_shown("$ ")
-
-
 @pytest.mark.requirement("A3", "A4")
 def test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word(
     host_home: Hold, open_terminal: Open, bot: str

@@ -72,9 +72,9 @@ def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
     return halted.replace(seconds=time.monotonic() - began, caught=tuple(sorted(caught)))
 
 
-def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> HaltResult:
+def halt_group(directory: str) -> HaltResult:
     """Freeze one cgroup with those below it: a session's, or the leaf of one actor."""
-    return _freeze(directory, timeout_s)[0]
+    return _freeze(directory, cgroup.FREEZE_TIMEOUT_S)[0]
 
 
 def _freeze(directory: str, timeout_s: float) -> tuple[HaltResult, list[int]]:

@@ -21,7 +21,7 @@ from enum import IntFlag
 
 CALLS_MAX = 500  # without an answer at a time; others wait in the kernel
 CALL_BYTES = 80
-_WORD_AT, _LEFT_AT, _CALLS_AT = 0, 8, 64
+_WORD_AT, _CALLS_AT = 0, 64
 _BYTES = _CALLS_AT + CALLS_MAX * CALL_BYTES
 _GENERATION_SHIFT = 8
 _ID = struct.Struct("=Q")
@@ -68,10 +68,6 @@ class GatePage:
     @property
     def judged(self) -> JudgedKinds:
         return JudgedKinds(self._words[0] & 0xFF)
-
-    @property
-    def keeper_has_left(self) -> bool:
-        return self._words[_LEFT_AT // 8] != 0
 
     def judge(self, kinds: JudgedKinds) -> None:
         """From here on these are. What was found before counts no more."""

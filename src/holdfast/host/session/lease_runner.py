@@ -111,9 +111,9 @@ class LeaseRunner:
         cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, listener: LeaseListener
     ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
-        tenure = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
-        tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
-        return tenure
+        runner = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
+        runner.epoch, runner._before, runner.taken = kept.epoch, kept.before, kept.taken
+        return runner
 
     def kept(self) -> SavedLeaseRun:
         lease = self.lease.kept(self._clock.boot_id)

@@ -884,7 +884,7 @@ class LiveSession:
             self.output.last_at,
             self.core.turn.kept(),
             self.halts.kept(),
-            self.leasing.tenure.kept() if self.leasing is not None else None,
+            self.leasing.runner.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
             self.halts.leaves.kept(),
             self.provenance.complete_to,
