@@ -752,7 +752,7 @@ _TAKE = do.TakeInputs()
 def _fenced() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen",
-        hint="`hold show` tells the state of the lease; it may live on another host",
+        hint="`hold show` shows the state of the lease; it may live on another host",
     )
 
 

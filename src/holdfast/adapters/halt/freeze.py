@@ -54,7 +54,7 @@ def resume(place: Place, stopped: tuple[Stopped, ...] = ()) -> bool:
 
 def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
     """Freeze the group, move back what left it, and look again until nothing is outside: each look
-    follows a freeze that the kernel confirmed, so what is inside then cannot leave any more."""
+    follows a freeze that the kernel confirmed, so what is inside then can no longer leave."""
     began = time.monotonic()
     caught: set[int] = set()
     while True:

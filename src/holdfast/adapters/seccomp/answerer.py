@@ -1,15 +1,15 @@
 """The answerer of a host's exec gates: `python -m holdfast.adapters.seccomp.answerer FD`.
 
 A process of its own, so that a daemon that is busy, stopped or replaced holds up no build: it
-answers what it knows, and asks the daemon for what it does not. FD is the socket where daemons
-connect; the newest is asked. It starts with the first session of which anything is judged, and
-leaves when no daemon is there and no session is left.
+answers what it knows, and asks the daemon for what it does not. FD is the socket to which daemons
+connect; the newest is asked. It starts with the first session in which anything is judged, and
+exits when there is neither a daemon nor a session left.
 
 What it knows of a session counts for one value of the page's word: the daemon changes that when
 policies or rights change, and everything is asked again.
 
 When it is killed, the calls it had taken are in the pages of their sessions (gate_page.py), and the
-next answerer finds them there. Deliberately keeps nothing else, opens no file of a session, and
+next answerer finds them there. It deliberately keeps nothing else, opens no file of a session, and
 lets nothing pass that it could not find out about.
 """
 
@@ -78,8 +78,8 @@ _Key = tuple[EffectKind, CallFacts]
 
 
 def _is_outside(sock: socket.socket) -> bool:
-    """A program of root in a session reaches the socket too, and would give its own answers. It
-    cannot leave its pid namespace."""
+    """A program that runs as root in a session can reach the socket too, and could give its own
+    answers; but it cannot leave its pid namespace."""
     pid, _, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
@@ -121,17 +121,17 @@ class Session:
         self._reads: dict[str, int] = {}  # by control group: how often it read what others wrote
         self._groups: dict[tuple[EffectKind, str], bool] = {}
         self._known: dict[str, dict[_Key, bool]] = {}  # by control group
-        # Files and links that are about to be made, with who makes them; and what was told of.
+        # Files and links that are about to be made, with who makes them; and what was reported.
         self._fresh: dict[str, tuple[str, float]] = {}
         self._renamed: dict[tuple[int, int], None] = {}  # by inode: what somebody gave its name
         self._told: dict[tuple[str, NamedFile], bool] = {}
-        # Denied once, by process: one that looks along PATH tries the same program again.
+        # Denied once, by process: one that searches PATH tries the same program again.
         self._denied: set[tuple[int, _Key]] = set()
         self.waiting: dict[int, AskedCall] = {}  # by the kernel's number
 
     def take(self) -> bool:
-        """One call. Only when the listener is readable. False: too many wait for an answer; the
-        kernel keeps this one."""
+        """Take one call, only when the listener is readable. False: too many are waiting for an
+        answer; the kernel keeps this one."""
         place = self.page.free_place()
         if place is None:
             return False
@@ -210,7 +210,7 @@ class Session:
         self._settle(place, call, 0 if allowed else errno.EPERM)
 
     def _facts(self, call: Call) -> CallFacts:
-        """By which way a program is found does not matter, but for names that somebody gave."""
+        """How a program is found matters only where somebody gave a name on the way."""
         facts = call_facts.facts_of(call, self._ordinary)
         if not facts.given:
             return facts
@@ -221,7 +221,7 @@ class Session:
     # -- who writes which file --------------------------------------------------------------------
 
     def _lets(self, pid: int, membership: str, facts: CallFacts) -> None:
-        """It is let do that: from here on it may be behind the file."""
+        """It may go on: from here on it may be behind the file."""
         file = facts.file
         if self._watch is not None and file.inode:
             if facts.kind is EffectKind.EXEC:
@@ -244,7 +244,7 @@ class Session:
             self._wrote(membership, NamedFile(file.path, file.device, file.inode), facts.adds)
 
     def _named(self, membership: str, file: FoundFile, path: str) -> None:
-        """It has this name now: whoever chose that is behind what is found by it."""
+        """It has this name now: whoever chose the name is behind what is found by it."""
         if stat.S_ISREG(file.mode):
             self._mark(NamedFile(file.path, file.device, file.inode))
         if self._notes_name(file) or stat.S_ISREG(file.mode):
@@ -258,7 +258,7 @@ class Session:
         return names
 
     def _talks(self, pid: int, membership: str, facts: CallFacts) -> None:
-        """What is said to a server it may do, and what it answers may be done: each is behind the
+        """A server may do what it is sent, and a client what it is answered: each is behind the
         other from here on."""
         if facts.peer is None or not self._directory:
             return
@@ -320,7 +320,8 @@ class Session:
     # -- who reads what others wrote --------------------------------------------------------------
 
     def watch(self) -> bool:
-        """Begin to, if it is wanted by now. True: there is a descriptor more to wait on."""
+        """Start watching, if that is needed by now. True: there is one more descriptor to wait
+        on."""
         if self._watch is not None or not self.page.judged & JudgedKinds.READS:
             return False
         try:
@@ -459,7 +460,7 @@ class Session:
                 self.judge(each.place)
 
     def sweep(self) -> list[int]:
-        """Those that were given up by their process while they waited."""
+        """Drop the calls that their process gave up while they waited."""
         gone = [id for id in self.waiting if not notification.is_valid(self.listener, id)]
         for id in gone:
             self.page.give_back(self.waiting.pop(id).place)
@@ -492,7 +493,7 @@ def _remember(what: dict[_Name, _Value], key: _Name, value: _Value) -> None:
 
 
 def _told(words: tuple[bytes, ...]) -> tuple[tuple[str, ...], bool]:
-    """As many as may be told, and whether that is not all."""
+    """As many as one message may hold, and whether some are left out."""
     told: list[str] = []
     room = ARGUMENTS_MAX_BYTES
     for word in words:
@@ -556,7 +557,7 @@ class Answerer:
                 return
             events = session.pending()
         if events & select.EPOLLHUP and not events & select.EPOLLIN:
-            self._drop(session.id)  # nothing runs under its filter any more
+            self._drop(session.id)  # nothing runs under its filter now
 
     def _sweep(self) -> None:
         self._sweep_at = time.monotonic() + _SWEEP_S
@@ -573,7 +574,7 @@ class Answerer:
     # -- the daemon -------------------------------------------------------------------------------
 
     def _meet(self) -> None:
-        """A new daemon: what it wants answered, it says; what waits is asked again by then."""
+        """A new daemon: it says what it wants answered, and by then what waits is asked again."""
         with contextlib.suppress(BlockingIOError):
             fresh, _ = self._listener.accept()
             if not _is_outside(fresh):
@@ -680,7 +681,7 @@ class Answerer:
 def main(arguments: list[str]) -> int:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    with contextlib.suppress(OSError):  # everything that it answers stands still meanwhile
+    with contextlib.suppress(OSError):  # everything that it answers is stuck meanwhile
         os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
     with socket.socket(fileno=int(arguments[0])) as listener:
         listener.set_inheritable(False)

@@ -1,4 +1,4 @@
-"""Several verdicts of one effect become one: the strictest counts."""
+"""Of several verdicts about one effect, the strictest counts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A session is judged before it is started. What it would run is judged as the command line that it
-is, and as the program: so that a rule about either holds, and nobody gets by a policy by starting
-another session instead of entering a line.
+"""A session is judged before it is started. What it would run is judged both as a command line and
+as a program, so that a rule about either holds, and nobody gets around a policy by starting another
+session instead of entering a line.
 
-A start is never held: nobody could look at the session that it waits in. Whoever may start one can
-start a shell and enter the same line there, where it waits.
+A start is never held: there is no session yet in which it could wait and be looked at. Whoever may
+start one can start a shell and enter the same line there, where it waits.
 
 Not judged here: what is typed later (session_gate.py), and what its programs do (exec_gate.py).
 """

@@ -118,7 +118,7 @@ class HostLeases:
         )
 
     def _release_soon(self, runner: LeaseRunner) -> None:
-        """Nothing waits for it: nothing of the session runs any more."""
+        """Nothing waits for it: nothing of the session is running."""
         task = asyncio.get_running_loop().create_task(self._release(runner))
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
@@ -215,7 +215,7 @@ class SessionLease:
         if not await self.runner.force(by, reason, LEASE_ACQUIRE_S):
             raise CoordinationDown(
                 f"could not acquire the lease within {LEASE_ACQUIRE_S:.0f} s",
-                hint="it is still being tried; `hold show` tells the state of the lease",
+                hint="it is still being tried; `hold show` shows the state of the lease",
             )
 
     def release(self) -> None:
@@ -317,5 +317,5 @@ class SessionLease:
 def fenced_error() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen until it has it again",
-        hint="`hold show` tells the state of the lease; the session may live on another host",
+        hint="`hold show` shows the state of the lease; the session may live on another host",
     )

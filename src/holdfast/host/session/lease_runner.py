@@ -162,7 +162,7 @@ class LeaseRunner:
         if lease.record is not None:
             raise InvalidArgument(
                 "there is a record of the lease, which is being taken",
-                hint="wait; `hold show` tells the state of the lease",
+                hint="wait; `hold show` shows the state of the lease",
             )
         self._give(ev.Force(self._clock.now(), by, reason, 0))
         self._listener.save()
@@ -178,7 +178,7 @@ class LeaseRunner:
         self._rang()
 
     def release(self) -> None:
-        """Nothing of it runs any more; a successor need not wait."""
+        """Nothing of it is running; a successor need not wait."""
         self._leaving = True
         if self.taken is None and self.lease.state not in (FENCED, RELEASED):
             self._give(ev.Release(self._clock.now()))
