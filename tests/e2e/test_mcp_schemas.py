@@ -58,6 +58,8 @@ def test_every_tool_says_what_it_takes_and_what_it_answers(hold: Hold) -> None:
         ("graph", {"session": "x", "port": 70_000}, "port"),
         ("signal", {"session": "x", "signal": "NOPE"}, "signal"),
         ("observe", {}, "session"),
+        ("wait", {"session": "x", "text": "y", "since": 10**30}, "since"),
+        ("submit", {"session": "x", "command": "", "intent": "nothing"}, "command"),
     ],
 )
 def test_an_argument_that_does_not_fit_is_refused_by_its_name(
@@ -227,6 +229,9 @@ def test_its_own_commands_are_left_out_of_what_it_catches_up_on(
     told = otto("catch_up", session="own-left-out")
     assert [each["command"] for each in told["commands"]] == ["echo theirs"]
     assert told["own_commands"] == 1
+    otto("submit", session="own-left-out", command="echo mine again", intent="two")
+    told = otto("catch_up", session="own-left-out", include_own=True)
+    assert [each["command"] for each in told["commands"]] == ["echo mine again"]
 
 
 def test_processes_have_the_pid_that_the_session_sees(hold: Hold, otto: AgentThread) -> None:

@@ -26,8 +26,8 @@ from process.reaching import Faraway
 
 ABLE = HostAbility(Level.MOVABLE, is_root=True, criu="4.2.1")
 # System calls that Python has no name for.
-_CALL = "import ctypes, os, time; call = ctypes.CDLL(None, use_errno=True).syscall\n"
-_STAY = "\nprint('re' + 'ady', flush=True)\ntime.sleep(1000)\n"
+CALL = "import ctypes, os, time; call = ctypes.CDLL(None, use_errno=True).syscall\n"
+STAY = "\nprint('re' + 'ady', flush=True)\ntime.sleep(1000)\n"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def looked(session: Observed) -> Movability:
 
 
 def program(sessions: Sessions, code: str) -> Observed:
-    running = sessions.launch(sys.executable, "-c", _CALL + code + _STAY)
+    running = sessions.launch(sys.executable, "-c", CALL + code + STAY)
     session = Observed(running.place, running.master, shell=False)
     session.until(
         lambda: b"ready" in session.output or b"Error" in session.output, lambda: "no ready"
@@ -103,7 +103,7 @@ MADE = {
     "pid namespace": ("assert call(272, 0x20000000) == 0\nif os.fork() == 0: time.sleep(1000)"),
     "(deleted)": (
         "import tempfile; f = tempfile.TemporaryFile(dir='/var/tmp', buffering=0); "
-        "f.truncate(65 << 20)"
+        "os.posix_fallocate(f.fileno(), 0, 65 << 20)"
     ),
 }
 

@@ -61,6 +61,21 @@ def test_the_hint_says_how_to_detach_and_goes_away(host_home: Hold, open_termina
     assert "detaches" not in terminal.screen.text()
 
 
+@pytest.mark.requirement("S3")
+def test_what_scrolled_off_is_not_written_to_the_terminal_again_unless_asked_for(
+    host_home: Hold, open_terminal: Open
+) -> None:
+    host_home.shell("scrolled")
+    host_home.ok("exec", "scrolled", "--", "seq -f line-%.0f 1 200")
+    plain = open_terminal("attach", "scrolled")
+    plain.until_shown("line-200")
+    plain.until_shown("attached to")
+    assert b"line-3\r" not in plain.seen and b"line-199" in plain.seen
+    whole = open_terminal("attach", "--scrollback", "scrolled")
+    whole.until_shown("line-200")
+    assert b"line-3\r" in whole.seen
+
+
 @pytest.mark.requirement("S5")
 def test_coming_back_shows_the_very_screen_with_its_modes(
     host_home: Hold, open_terminal: Open

@@ -119,6 +119,32 @@ def test_exec_runs_exactly_the_line_it_was_given_or_refuses_it(host_home: Hold, 
     assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
 
 
+def test_a_tab_in_a_line_for_fish_is_kept(host_home: Hold) -> None:
+    host_home.shell("tabbed", "fish")
+    said = host_home.ok("exec", "tabbed", "--", "if true\n\techo 'a\tb'\nend")
+    assert said == "a\tb\n"
+
+
+def test_plugins_that_quote_a_pasted_address_leave_a_line_of_exec_alone(
+    host_home: Hold, tmp_path: Path
+) -> None:
+    # As oh-my-zsh has them.
+    tmp_path.joinpath(".zshrc").write_text(
+        "autoload -Uz bracketed-paste-magic url-quote-magic\n"
+        "zle -N bracketed-paste bracketed-paste-magic\n"
+        "zle -N self-insert url-quote-magic\n"
+    )
+    host_home.ok("run", "-d", "--name", "magic", "--env", f"ZDOTDIR={tmp_path}", "--", "zsh")
+    host_home.ok("wait", "magic", "--for", "prompt", "--timeout", "20")
+    for _ in range(2):
+        line = 'echo http://x/{1,2} "?a=1&b=2"; zle -lL bracketed-paste'
+        said = host_home.ok("exec", "magic", "--", line).splitlines()
+        assert said[0] == "http://x/1 http://x/2 ?a=1&b=2"
+        assert said[1] == "zle -N bracketed-paste bracketed-paste-magic"  # the user's own again
+    host_home.ok("send", "magic", "--enter", "echo http://x/{1,2}")
+    host_home.ok("wait", "magic", "--for", r"text:^http://x/\{1,2\}$", "--timeout", "20")
+
+
 def test_exec_leaves_the_command_running_after_its_timeout(host_home: Hold) -> None:
     host_home.shell("slow")
     line = host_home.fails(
@@ -527,6 +553,31 @@ def test_a_hung_daemon_is_named_by_doctor_and_replaced_by_restart(fresh_home: Ho
     assert "does not answer" in done.stderr
     restarted = json.loads(done.stdout)
     assert restarted["old_pid"] == hung != restarted["new_pid"]
+    assert fresh_home.json("show", "through")["pid"] == shell
+    assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
+
+
+@pytest.mark.parametrize("daemon_too", [True, False])
+def test_a_supervisor_that_was_stopped_is_replaced_by_restart(
+    fresh_home: Hold, daemon_too: bool
+) -> None:
+    fresh_home.ok("up", "-d")
+    fresh_home.shell("through")
+    shell = fresh_home.json("show", "through")["pid"]
+    before = fresh_home.json("daemon", "status")
+    os.kill(before["supervisor_pid"], signal.SIGSTOP)
+    if daemon_too:
+        os.kill(before["daemon_pid"], signal.SIGKILL)
+        seen = fresh_home("doctor")
+        assert seen.returncode == 1
+        assert f"supervisor {before['supervisor_pid']} starts no daemon" in seen.stdout
+    done = fresh_home("daemon", "restart")
+    assert done.returncode == 0 and "sessions carried on" in done.stdout, done
+    assert "the supervisor" in done.stderr and "replaced" in done.stderr
+    after = fresh_home.json("daemon", "status")
+    assert after["supervisor_pid"] != before["supervisor_pid"]
+    assert after["daemon_pid"] != before["daemon_pid"]
+    assert not os.path.exists(f"/proc/{before['supervisor_pid']}/exe")
     assert fresh_home.json("show", "through")["pid"] == shell
     assert fresh_home.ok("exec", "through", "--", "echo here").strip() == "here"
 

@@ -175,6 +175,7 @@ def test_a_number_that_no_message_can_carry_is_a_usage_error(host_home: Hold) ->
         ("invite", "--bytes-per-s", "1e400"),
     ):
         host_home.fails("usage", *words)
+    assert "out of range" in host_home.fails("usage", "tail", "x", "--since", huge)
 
 
 def test_an_empty_name_is_not_taken_for_none(host_home: Hold) -> None:

@@ -63,6 +63,18 @@ def test_an_exec_that_replaces_its_shell_ends_as_unknown(host_home: Hold, kind: 
 
 
 @pytest.mark.parametrize(
+    ("kind", "unhook"), [("bash", "unset PROMPT_COMMAND"), ("zsh", "precmd_functions=()")]
+)
+def test_an_exec_that_removes_what_reports_its_end_ends_as_unknown(
+    host_home: Hold, kind: str, unhook: str
+) -> None:
+    name = _shell(host_home, kind)
+    assert host_home.ok("exec", name, "--", "echo reported") == "reported\n"
+    said = host_home.fails("input_unknown", "exec", name, "--", f"seq 1 30000; {unhook}")
+    assert "has not reported the command's end" in said
+
+
+@pytest.mark.parametrize(
     ("kind", "reads"), [("bash", "read -e it"), ("zsh", "it=; vared it"), ("fish", "read it")]
 )
 def test_a_builtin_that_looks_like_the_prompt_gets_no_command_line(
@@ -107,3 +119,39 @@ def test_a_line_that_runs_nothing_never_exits_with_the_status_of_an_earlier_one(
                 assert (result.status, result.seq, result.ok) == (None, 0, False)
 
         run(ask())
+
+
+@pytest.mark.parametrize(
+    ("kind", "off"),
+    [("bash", "bind 'set enable-bracketed-paste off'"), ("zsh", "unset zle_bracketed_paste")],
+)
+def test_several_lines_are_one_command_also_where_the_shell_knows_no_pastes(
+    host_home: Hold, kind: str, off: str
+) -> None:
+    name = _shell(host_home, kind)
+    host_home.ok("exec", name, "--", off)
+    done = host_home("exec", name, "--", 'echo "it\'s" !!\necho two; (exit 5)')
+    assert (done.returncode, done.stdout) == (5, "it's !!\ntwo\n"), done.stderr
+    assert host_home.ok("exec", name, "--", "echo fine") == "fine\n"
+
+
+def test_a_debug_trap_prints_nothing_for_what_reports(host_home: Hold) -> None:
+    name = _shell(host_home, "bash")
+    assert host_home.ok("exec", name, "--", "trap 'echo traced' DEBUG") == ""
+    for _ in range(3):
+        assert host_home.ok("exec", name, "--", "echo it") == "traced\nit\n"
+        host_home.ok("catchup", name)  # which asks the shell what is at the prompt
+    host_home.ok("exec", name, "--", "trap - DEBUG")
+    assert _screen(host_home, name).count("\ntraced") == 4  # once for each command under it
+
+
+def test_the_sessions_own_shell_is_never_called_another_program(host_home: Hold) -> None:
+    name = _shell(host_home, "bash")
+    host_home.ok("send", name, "--enter", "read it")
+    host_home.ok("wait", name, "--for", "input", "--timeout", "20")
+    said = host_home.fails("terminal_in_use", "exec", name, "--", ": never")
+    assert "still runs 'read it'" in said and "another program" not in said and "C-d" not in said
+    host_home.ok("run", "-d", "--name", "plain-lines", "--", "bash", "--norc", "--noediting")
+    host_home.ok("wait", "plain-lines", "--for", "input", "--timeout", "20")
+    said = host_home.fails("session_busy", "exec", "plain-lines", "--", ": never")
+    assert "without its line editor" in said and "C-d" not in said

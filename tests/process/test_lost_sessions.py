@@ -271,6 +271,7 @@ def test_the_id_of_an_ended_session_leads_nowhere_else(hold: Hold) -> None:
         "lost": None,
         "cause": None,
         "successor": "",
+        "checkpoint": "",
     }
     hold.fails("session_ended", "send", old, "x")
 

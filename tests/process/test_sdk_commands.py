@@ -14,7 +14,7 @@ import pytest
 
 import holdfast
 from holdfast import blocking, errors, events
-from holdfast.model.limits import ACTION_COMMAND_MAX_CHARS, INPUT_MAX_BYTES
+from holdfast.model.limits import ACTION_COMMAND_MAX_CHARS, FRAME_MAX_BYTES, INPUT_MAX_BYTES
 from holdfast.model.shell_line import below_shell
 from holdfast.sdk.aio.command_file import needs_file
 from process.acting import add_actor
@@ -265,6 +265,65 @@ def test_the_blocking_face_waits_for_several_too(host_home: Hold) -> None:
         one.type("", enter=False)
         found, state = hold.wait_any([one], state=("input", "working"), timeout=PATIENCE_S)
         assert found is one and state in ("input", "working")
+
+
+def test_an_empty_command_line_is_refused_as_that(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "nothing")
+            for key in ("", "with-a-key"):
+                with pytest.raises(errors.InvalidArgument, match="is empty"):
+                    await session.submit("", key=key)
+
+    run(work())
+
+
+def test_what_no_message_can_carry_is_refused_and_the_connection_stays(host_home: Hold) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "beyond")
+            for refused in (
+                session.submit("echo \udc80"),
+                session.type("\udc80"),
+                session.submit("true", intent="why" * FRAME_MAX_BYTES),
+                session.signal(1 << 70),
+                session.wait_for(text="never", since=1 << 70),
+            ):
+                with pytest.raises(errors.InvalidArgument):
+                    await refused
+            for port in (0, 1 << 16):
+                with pytest.raises(errors.InvalidArgument, match="not a port"):
+                    session.forward(port)
+            seen = session.output(since=0)
+            assert (await anext(seen)).data
+            await seen.aclose()
+            assert (await session.submit("echo still here")).output == "still here\n"
+
+    run(work())
+
+
+def test_of_a_command_that_reads_the_terminal_nobody_is_told_to_wait_for_its_end(
+    host_home: Hold,
+) -> None:
+    async def work() -> None:
+        async with reached(host_home) as hold:
+            session = await shell(hold, "asking")
+            nested = await session.start("bash --norc --noprofile")
+            await session.wait_for(state="input", timeout=PATIENCE_S)
+            with pytest.raises(errors.TerminalInUse, match=r"\(bash, pid ") as in_use:
+                await session.submit("true")
+            assert "C-d" in in_use.value.hint
+            await session.keys("C-d")
+            await nested.result(PATIENCE_S)
+            reading = await session.start("read x")
+            await session.wait_for(state="input", timeout=PATIENCE_S)
+            with pytest.raises(errors.SessionBusy, match="waits for a line") as busy:
+                await session.submit("true")
+            assert "--enter LINE" in busy.value.hint and "hold wait" not in busy.value.hint
+            await session.keys("Enter")
+            await reading.result(PATIENCE_S)
+
+    run(work())
 
 
 def test_why_a_shell_cannot_take_a_command_is_said_as_what_it_is(host_home: Hold) -> None:

@@ -312,6 +312,17 @@ def test_a_line_of_exec_that_zsh_does_not_parse_leaves_history_expansion_as_it_w
     assert shell.shown(4) == "one\n"
 
 
+@pytest.mark.parametrize("option", ["-N", "--no-config"])
+def test_fish_without_its_configuration_reports_too_and_reads_none(
+    start: Start, tmp_path: Path, option: str
+) -> None:
+    configuration = tmp_path / ".config" / "fish"
+    configuration.mkdir(parents=True)
+    (configuration / "config.fish").write_text("set -g read_one yes\n")
+    shell = start("fish", option)
+    assert shell.says("set -q read_one; echo $status") == "1\n"
+
+
 def test_zsh_without_startup_files_reports_too_and_reads_none(start: Start, tmp_path: Path) -> None:
     for name in (".zshenv", ".zshrc"):
         (tmp_path / name).write_text("read_one=yes\n")

@@ -25,7 +25,6 @@ class Requirement(NamedTuple):
 MOVE = "checkpoint, migration and fork"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
-REAPING = "reaping of idle sessions"
 
 
 def _in(directory_and_file: str, *names: str) -> tuple[str, ...]:
@@ -179,6 +178,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_what_is_typed_before_a_beginning_is_resolved_goes_to_no_session",
                 "test_an_id_is_never_taken_for_the_beginning_of_a_name",
@@ -259,6 +262,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "process/test_attach",
                 "test_what_is_typed_runs_in_the_session_and_detaching_leaves_it",
+                "test_what_scrolled_off_is_not_written_to_the_terminal_again_unless_asked_for",
             ),
             *_in(
                 "process/test_continuity",
@@ -585,6 +589,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoints",
+                "test_it_needs_the_right_to_checkpoint",
+            ),
+            *_in(
                 "faults/test_adversary_clock",
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",
             ),
@@ -889,6 +897,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             *_in(
                 "unit/test_session_state",
                 "test_a_thaw_does_not_end_a_halt_asked_for_after_the_resume",
+                "test_a_halt_during_a_checkpoint_counts_at_once_and_stays",
             ),
             *_in(
                 "faults/test_journal_crash_points",
@@ -1563,6 +1572,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_periodic_checkpoints",
+                "test_it_is_checkpointed_in_its_interval_while_something_happens",
+                "test_falling_idle_is_a_reason_for_one",
+                "test_a_host_that_is_stopped_for_a_shutdown_brings_its_sessions_back",
+            ),
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_a_heap_an_offset_a_lock_and_a_deleted_file",
+            ),
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+                "test_what_was_tampered_with_is_refused_before_anything_is_touched",
+            ),
+            *_in(
                 "process/test_lost_sessions",
                 "test_after_a_reboot_the_host_is_what_was_lost",
             ),
@@ -1594,6 +1619,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_hold_can_move_answers_for_a_session_of_the_host",
             ),
             *_in(
+                "privileged/test_preflight_agrees",
+                "test_what_is_called_movable_is_checkpointed",
+                "test_what_is_said_to_block_is_refused_and_runs_on",
+                "test_asking_takes_no_more_than_half_of_what_it_predicts",
+            ),
+            *_in(
                 "privileged/test_checkpoint_disk",
                 "test_a_checkpoint_that_the_disk_cannot_take_is_refused_and_leaves_its_room_free",
                 "test_images_that_the_disk_cannot_take_are_not_given_out_in_part",
@@ -1621,12 +1652,19 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
-        tests=_in(
-            "privileged/test_preflight",
-            "test_connections_are_told_apart_by_where_the_other_end_is",
+        tests=(
+            *_in(
+                "privileged/test_checkpoint_programs",
+                "test_connections_inside_the_session_stay",
+                "test_a_connection_to_a_peer_outside_is_reset_and_named",
+            ),
+            *_in(
+                "privileged/test_preflight",
+                "test_connections_are_told_apart_by_where_the_other_end_is",
+            ),
         ),
         open=MOVE,
-        files=("core/continuity/movability.py",),
+        files=("core/continuity/movability.py", "adapters/proc/foreign_connections.py"),
     ),
     Requirement(
         "M4",
@@ -1636,7 +1674,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
+        tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
+        ),
         open=MOVE,
+        files=("host/continuity/restore.py", "host/session/recovery.py"),
     ),
     Requirement(
         "M6",
@@ -1644,6 +1689,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it may not be, and never applied twice. What was in flight in a lost session is named "
         "until that is acknowledged.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_near_end",
                 "test_after_a_reboot_a_session_shows_how_it_last_was",
@@ -1865,6 +1914,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_evicting",
+                "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
+                "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
+                "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
+                "test_who_may_not_see_it_does_not_wake_it",
+                "test_beyond_the_bound_the_one_used_longest_ago_sleeps",
+            ),
+            *_in(
                 "process/test_reaping",
                 "test_a_dry_run_names_idle_sessions_and_leaves_them_alone",
                 "test_what_is_in_use_is_not_idle",
@@ -1907,7 +1964,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_metrics_count_sessions_inputs_refusals_connections_and_restarts",
             ),
         ),
-        open=REAPING,
         files=(
             "core/continuity/idle.py",
             "host/continuity/reaper.py",
@@ -2048,6 +2104,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session is re-homed only after its old lease is known to have expired; old epochs "
         "are refused everywhere.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
+            ),
             *_in(
                 "privileged/test_leases",
                 "test_a_host_that_is_cut_off_freezes_it_within_the_lease_and_goes_on_in_a_new_epoch",
@@ -2210,6 +2270,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
         tests=(
             *_in(
+                "unit/test_certificate",
+                "test_it_says_what_became_of_the_session",
+                "test_it_is_valid_by_itself_and_with_the_records",
+                "test_no_field_can_be_changed",
+                "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "process/test_certificate_cli",
+                "test_a_certificate_is_made_by_a_host_and_checked_without_one",
+            ),
+            *_in(
                 "process/test_verify_cli",
                 "test_a_live_and_an_ended_session_are_intact_and_exit_with_0",
                 "test_any_byte_changed_is_found_at_its_entry",
@@ -2253,6 +2324,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A break is a signed record with a typed reason and a new entity with lineage, told to "
         "everybody who knows the session, never papered over.",
         tests=(
+            *_in(
+                "privileged/test_checkpoints",
+                "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",
+            ),
             *_in(
                 "process/test_lost_faraway",
                 "test_a_device_learns_that_a_record_is_damaged_and_who_follows",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.model.contract import CONTRACT, PromiseState, on_host
+from holdfast.model.state import Level
 from requirements.manifest import BY_ID, REQUIREMENTS, Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,3 +110,26 @@ def test_citations_are_read_from_marks() -> None:
     assert name == "test_one"
     assert [p for mark in node.decorator_list for p in _cited(mark)] == ["S1", "S3"]
     assert _cited_by_all(tree) == {"S2"}
+
+
+def test_the_product_knows_its_promises_and_which_of_them_no_test_shows() -> None:
+    table = {promise.id: promise for promise in CONTRACT}
+    assert len(table) == len(CONTRACT)
+    for requirement in REQUIREMENTS:
+        known = table.pop(requirement.id)
+        assert known.text == requirement.promise, requirement.id
+        said = f"{requirement.id}: change `absent` in src/holdfast/model/contract.py"
+        assert known.absent is not bool(requirement.tests), said
+    # What is not in the manifest yet has no tests either.
+    assert all(promise.absent for promise in table.values())
+
+
+@pytest.mark.parametrize("level", Level)
+def test_what_a_host_promises_depends_on_its_level(level: Level) -> None:
+    here = {promise.id: on_host(promise, level) for promise in CONTRACT}
+    assert here["S1"].state is PromiseState.HELD
+    assert here["N4"].state is PromiseState.UNAVAILABLE and here["N4"].note
+    movable = level is Level.MOVABLE
+    assert here["M3"].state is (PromiseState.HELD if movable else PromiseState.HANDED)
+    assert bool(here["M2"].note) is not movable
+    assert all(each.note for each in here.values() if each.state is not PromiseState.HELD)

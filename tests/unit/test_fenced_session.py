@@ -46,6 +46,7 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
     ev.ResumeAsked: ev.ResumeAsked(ANN, NOW),
     ev.ForwardAsked: ev.ForwardAsked(ANN, NOW, HAND, 1, 3000),
     ev.RenameAsked: ev.RenameAsked(ANN, NOW, "other"),
+    ev.CheckpointAsked: ev.CheckpointAsked(ANN, NOW, ends=False),
     ev.PinAsked: ev.PinAsked(ANN, NOW, True),
     ev.EffectHeld: ev.EffectHeld(
         HOST_ACTOR, NOW, "1", SIGNAL, Verdict(Outcome.HOLD), NOW + 60, offset=0
@@ -59,7 +60,7 @@ PASSES = {
     ev.ForwardLeft, ev.RoomMade, ev.TimePassed, ev.CommandRuns, ev.DetachAsked,
     # The gate: what waited there was refused with the lease, so nothing is typed for these.
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
-    ev.GatePolicyChanged, ev.WrittenFromInside,
+    ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver, ev.WrittenFromInside,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.errors import ProtocolViolation
+from holdfast.model.errors import InvalidArgument, ProtocolViolation
 from holdfast.wire.frames import Decoder, encode, output_head
 from holdfast.wire.messages import BY_TAG
 from holdfast.wire.messages import session as m
@@ -42,6 +42,13 @@ def test_output_sent_in_parts_is_an_ordinary_output_frame() -> None:
 def test_a_frame_over_the_limit_is_refused_before_it_is_read() -> None:
     with pytest.raises(ProtocolViolation, match="over the limit"):
         Decoder(limit=100).feed(struct.pack(">I", 101))
+
+
+def test_what_no_frame_can_carry_is_its_callers_mistake() -> None:
+    with pytest.raises(InvalidArgument, match="beyond 64 bits"):
+        encode(m.Output(2, 1 << 64, b""))
+    with pytest.raises(InvalidArgument, match="no character"):
+        encode(m.Failed(2, "code", "half of a pair: \udc80"))
 
 
 @pytest.mark.parametrize(

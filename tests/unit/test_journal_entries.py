@@ -43,6 +43,7 @@ from holdfast.model.measured import (
     PortEffects,
 )
 from holdfast.model.record import Malformed
+from holdfast.model.restore import PeerReset, RestorePhase
 from unit.journaling import HOST as HOST_KEY
 from unit.journaling import began, session_id, typed
 
@@ -59,6 +60,8 @@ SAMPLES: dict[str, object] = {
     "tuple[Contributor, ...]": (
         Contributor(ActorId.of_key(bytes(32)), "ann", ActorKind.HUMAN, Part.STATE, "var:PATH", 3),
     ),
+    "tuple[RestorePhase, ...]": (RestorePhase("check", 1.5),),
+    "tuple[PeerReset, ...]": (PeerReset("127.0.0.1:1", "[::1]:2", 3, "git"),),
 }  # fmt: skip
 
 

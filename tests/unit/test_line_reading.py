@@ -42,6 +42,10 @@ def test_what_bash_looks_at_before_each_prompt_counts_always(name: str) -> None:
     assert used_keys("true", state(), [f"var:{name}"]) == [f"var:{name}"]
 
 
+def test_the_shells_own_name_may_be_another() -> None:
+    assert used_keys("echo $0", state(), ["var:BASH_ARGV0"]) == ["var:BASH_ARGV0"]
+
+
 def test_where_the_history_goes_counts_where_it_is_saved() -> None:
     assert used_keys("history -a", state(), ["var:HISTFILE"]) == ["var:HISTFILE"]
     assert used_keys("exit", state(), ["var:HISTFILE"]) == ["var:HISTFILE"]
@@ -88,6 +92,7 @@ def test_functions_that_the_line_editor_of_zsh_calls_count_always() -> None:
         ("echo ${(U)DIR}", "var:DIR"),
         ("echo ${(e)x}", "var:DIR"),
         ("echo x >&12", "fd:9"),
+        ("compgen -F wc", "func:wc"),
         ("du -s /", "path:/evil"),
         ("uname", "hash:uname"),
         ("uname", "var:PATH"),

@@ -42,6 +42,7 @@ def told(error: HoldfastError) -> str:
             "wait for it: `hold wait x --for prompt`",
             "wait for it: wait with the state prompt",
         ),
+        (InvalidArgument, "to press keys use `hold keys`", "to press keys use the tool keys"),
         (SessionBusy, "end the blind turn, or use exec", "end the blind turn, or use exec"),
         (InvalidArgument, "give exactly one", "give exactly one"),
     ],

@@ -53,9 +53,9 @@ ADDED_TO_INFO: dict[str, object] = {
     "shaped_by": [],
     "held": "",
     "ungated": "",
+    "last_known": None,
     "state_since": None,
     "pinned": False,
-    "last_known": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -67,17 +67,24 @@ ADDED_TO_SHELL: dict[str, object] = {
     "attributes": {},
     "builtins": [],
 }
-ADDED_TO_ENDING = {"cause": None, "successor": ""}
+ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
 ADDED_TO_BLOB: dict[str, object] = {
     "leaves": None,
     "provenance_to": 0,
     "since": None,
+    "asleep_in": "",
     "pinned": False,
     "used_at": None,
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
-    "spec": {"created_by": "", "workspace": "", "exact_line_key": b"", "gate_keys": False},
+    "spec": {
+        "created_by": "",
+        "workspace": "",
+        "exact_line_key": b"",
+        "gate_keys": False,
+        "checkpoint_every_s": 0.0,
+    },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
 
@@ -102,6 +109,7 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
         old["boot_id"] = ""
+        old |= {"wakes": False, "returns_for": ""}
     assert json.loads((tmp_path / name).read_bytes()) == old
 
 
@@ -112,6 +120,7 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
         old[part] |= value
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
+    old["spec"]["place"] |= {"hidden": [], "kept": []}
     old |= ADDED_TO_BLOB
     for execution in old["executions"]:
         execution |= {"action": "", "measured": False}

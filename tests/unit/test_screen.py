@@ -343,6 +343,13 @@ def test_shell_marks() -> None:
     assert b"\x1b]133;" in fed("\x1b]133;A\x1b\\$ \x1b]133;B\x1b\\").snapshot()
 
 
+def test_the_keypad_mode_comes_back_in_the_way_that_tmux_knows() -> None:
+    vim = fed("\x1b[?1h\x1b=")
+    assert vim.snapshot().count(b"\x1b=") == 1 and b"?66" not in vim.snapshot()
+    assert again(vim).mode(66)
+    assert not again(fed("\x1b=\x1b>")).mode(66)
+
+
 def test_the_first_sixteen_colours_are_painted_by_their_own_codes() -> None:
     snapshot = fed("\x1b[31mred\x1b[0;92mlime\x1b[0;44;38;5;200mtext\x1b[0m").snapshot()
     assert b"\x1b[31m" in snapshot and b"\x1b[92m" in snapshot and b"38;5;200" in snapshot

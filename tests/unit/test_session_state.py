@@ -48,6 +48,22 @@ def test_what_ends_does_not_run_again() -> None:
     assert after(_S.HOST_LOST, state=ending) == State(Phase.LOST)
 
 
+def test_a_checkpoint_goes_back_to_what_it_was_unless_the_tree_ended_with_it() -> None:
+    assert after(_S.CHECKPOINT_ASKED, _S.CHECKPOINT_OVER) == RUNNING
+    assert after(_S.CHECKPOINT_ASKED, _S.ENDED_IN_CHECKPOINT) == State(Phase.ASLEEP)
+    assert after(_S.CHECKPOINT_ASKED, _S.MAIN_ENDED) == State(Phase.ENDED)
+    assert after(_S.CHECKPOINT_ASKED, _S.LEASE_LOST, _S.CHECKPOINT_OVER) == FENCED
+    found = carried_on(halted=False, confirmed=False, fenced=False, checkpointing=True)
+    assert found.is_checkpointing
+
+
+@pytest.mark.requirement("A5")
+def test_a_halt_during_a_checkpoint_counts_at_once_and_stays() -> None:
+    halting = after(_S.CHECKPOINT_ASKED, _S.HALT_ASKED)
+    assert halting.is_halted
+    assert after(_S.CHECKPOINT_OVER, state=halting) == halting
+
+
 def test_every_state_that_can_be_reached_takes_every_step() -> None:
     """And the carrying ones, no others, carry a state; none is carried twice."""
     found, new = {RUNNING}, [RUNNING]
@@ -63,7 +79,7 @@ def test_every_state_that_can_be_reached_takes_every_step() -> None:
         assert (state.phase in CARRIES) == (state.under is not None)
         assert state.under is None or state.under.phase is not state.phase
         assert not (state.under and state.under.is_over)
-    assert len(found) == 4 + 4 + 8 + 2  # plain, fenced, ending over both, over
+    assert len(found) == 5 + 5 + 10 + 3  # plain, fenced, ending over both, over
 
 
 @pytest.mark.parametrize("confirmed", [True, False])

@@ -187,7 +187,7 @@ test('keys are sent again after a loss, a secret is not, and that is said', asyn
 })
 
 test('what is over is said to be, and how it ended, although no way to it can be made', async () => {
-  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '' }
+  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '', checkpoint: '' }
   const info = session('x', { id: ID, state: 'ended', ending })
   for (const named of [ID, 'x']) {
     const { view } = opened(async () => ({ info }), named)

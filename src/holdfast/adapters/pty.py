@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import struct
 import termios
 
@@ -186,5 +187,70 @@ def unread_input(master: int) -> int | None:
         return None
     try:
         return ask(slave, termios.FIONREAD)
+    finally:
+        os.close(slave)
+
+
+# -- input that was typed and not read, across a checkpoint -------------------------------------
+
+_READ_BYTES = 64 << 10
+# Taken from what was typed and not read, a byte has been through the terminal's input rules once.
+_INPUT_RULES = (
+    termios.ICRNL | termios.INLCR | termios.IGNCR | termios.ISTRIP | termios.IXON | termios.IXOFF
+)
+_LOCAL_RULES = termios.ECHO | termios.ECHONL | termios.ISIG | termios.IEXTEN
+_EDITING = (termios.VERASE, termios.VKILL)  # of line mode, without those of IEXTEN
+_CC = 6
+_DISABLED = b"\0"
+
+
+def take_unread(master: int) -> bytes:
+    """What was typed and no program has read, half a line too; it is in the terminal no more. While
+    nothing in the session runs."""
+    slave = open_slave(master, os.O_NONBLOCK)
+    try:
+        before = termios.tcgetattr(slave)
+        raw = termios.tcgetattr(slave)
+        raw[3] &= ~(termios.ICANON | termios.ECHO)
+        raw[_CC][termios.VMIN], raw[_CC][termios.VTIME] = 0, 0
+        termios.tcsetattr(slave, termios.TCSANOW, raw)
+        taken = b""
+        try:
+            while more := _read_now(slave):
+                taken += more
+        finally:
+            termios.tcsetattr(slave, termios.TCSANOW, before)
+        return taken
+    finally:
+        os.close(slave)
+
+
+def _read_now(slave: int) -> bytes:
+    try:
+        return os.read(slave, _READ_BYTES)
+    except BlockingIOError:
+        return b""
+
+
+def put_unread(master: int, data: bytes) -> None:
+    """Back what `take_unread` gave, byte for byte, shown to nobody. While nothing runs."""
+    if not data:
+        return
+    slave = open_slave(master, os.O_NONBLOCK)
+    try:
+        before = termios.tcgetattr(slave)
+        quiet = termios.tcgetattr(slave)
+        quiet[0] &= ~_INPUT_RULES
+        quiet[3] &= ~_LOCAL_RULES
+        for each in _EDITING:
+            quiet[_CC][each] = _DISABLED
+        termios.tcsetattr(slave, termios.TCSANOW, quiet)
+        try:
+            os.write(master, data)
+            # What is written goes through the rules of that moment, in a thread of the kernel.
+            # Asked whether there is something to read, it waits for that thread.
+            select.select([slave], [], [], 0)
+        finally:
+            termios.tcsetattr(slave, termios.TCSANOW, before)
     finally:
         os.close(slave)

@@ -93,8 +93,10 @@ def utf8(text: str) -> str:
 
 def count(text: str) -> int:
     """A number of things: 0 or more."""
-    if not text.isdecimal() or len(text) > 18:
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"not a number: {text[:40]!r}")
+    if len(text) > 18:
+        raise argparse.ArgumentTypeError(f"out of range: {text[:40]!r}")
     return int(text)
 
 

@@ -42,11 +42,16 @@ def carry_on(path: str) -> bool:
     if not _keepers_wait(home):
         _say_what_was_lost(home)
         return False
+    start_again(home)
+    return True
+
+
+def start_again(home: Home) -> None:
+    """Start the host as it was started the last time."""
     with contextlib.suppress(OSError), open(_relay_choice(home), encoding="utf-8") as file:
         os.environ.setdefault(RELAY_VARIABLE, file.read().strip())
     with contextlib.suppress(AlreadyUp):  # somebody else started it meanwhile
         start_host(home)
-    return True
 
 
 def _relay_choice(home: Home) -> str:

@@ -90,6 +90,14 @@ class Thaw(Effect):
     """Let everything run on; then report what the kernel says."""
 
 
+class HoldTyping(Effect):
+    """Nothing is typed until `ReleaseTyping`: what the terminal has is being read."""
+
+
+class ReleaseTyping(Effect):
+    """What is in custody is typed on; then what waited is taken."""
+
+
 class Fence(Effect):
     """Stop the tree, take nothing more, send everybody away."""
 

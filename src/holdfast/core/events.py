@@ -152,6 +152,23 @@ class Thawed(SessionEvent):
     runs: bool = True
 
 
+class CheckpointAsked(SessionEvent):
+    """Everything stands still for a moment and is written away; `ends`: and does not run on."""
+
+    ends: bool
+    passed: Passed | None = None
+
+
+class CheckpointStored(SessionEvent):
+    """All of it is safely stored; the tree is ended next, and the session is asleep in it."""
+
+    checkpoint: str  # id
+
+
+class CheckpointOver(SessionEvent):
+    """CRIU has let go of the tree, which runs on: it was checkpointed, or could not be."""
+
+
 class LeaseLost(SessionEvent):
     """This host may no longer act for the session: the lease ran out, or is another's."""
 

@@ -27,6 +27,7 @@ from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.policy import policy
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
+    CheckpointFailed,
     Fenced,
     GateHeld,
     GateRefused,
@@ -94,10 +95,12 @@ class SessionMachine:
         pinned: bool = False,
         keys_rebound: Callable[[], bool] = lambda: False,
         resize_runs: Callable[[], bool] = lambda: False,
+        asleep_in: str = "",
     ) -> None:
         """`in_force`: whether a policy applies here; `gate`: what waited at the gate;
         `keys_rebound`: whether keys at the prompt may do anything; `resize_runs`: whether somebody
-        made the shell run something when its terminal gets another size."""
+        made the shell run something when its terminal gets another size; `asleep_in`: the
+        checkpoint with which the tree is being ended."""
         self.id = session
         self.labels = labels
         self.state = state
@@ -106,6 +109,7 @@ class SessionMachine:
         self._resuming_actors: frozenset[str] = frozenset()  # those, when a resume was asked for
         self.pinned = pinned  # it is not reaped (core.continuity.idle)
         self.ending: Ending | None = None
+        self.asleep_in = asleep_in
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
         self.authority = authority
@@ -113,6 +117,7 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
+        self.inputs.held = bool(asleep_in)  # until it is known what became of that
         self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
@@ -232,7 +237,10 @@ class SessionMachine:
         return [*took, do.SendSignal(event.signal)]
 
     def _check_passed(
-        self, event: ev.SizeAsked | ev.SignalAsked | ev.EndAsked, kind: EffectKind, text: str
+        self,
+        event: ev.SizeAsked | ev.SignalAsked | ev.EndAsked | ev.CheckpointAsked,
+        kind: EffectKind,
+        text: str,
     ) -> None:
         """While a policy is in force, nothing that it was not asked about happens: whoever hands in
         such an event has to ask first (host/gate/session_gate.py)."""
@@ -609,6 +617,41 @@ class SessionMachine:
             self.halted_actors -= self._resuming_actors
         return [do.AnnounceOperators()]
 
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def _checkpoint_asked(self, event: ev.CheckpointAsked) -> list[do.Effect]:
+        self._alive()
+        if event.actor != HOST_ACTOR:
+            self._check(event.actor, Right.CHECKPOINT, event.now)
+            if event.ends:
+                self._check(event.actor, Right.END, event.now)
+        if self.state.is_checkpointing:
+            raise CheckpointFailed("it is being checkpointed", hint="try again in a moment")
+        if self.state.is_halted or self.halted_actors:
+            raise SessionHalted(
+                "what is halted cannot be checkpointed", hint="`hold resume` lets it run on"
+            )
+        self._check_passed(event, EffectKind.CHECKPOINT, "end" if event.ends else "")
+        before = self.state
+        self._step(StateStep.CHECKPOINT_ASKED)
+        if self.state is before:
+            raise CheckpointFailed(f"it is {before.phase}")
+        self.inputs.held = True
+        return [do.HoldTyping()]
+
+    def _checkpoint_stored(self, event: ev.CheckpointStored) -> list[do.Effect]:
+        if not self.state.is_checkpointing:
+            raise CheckpointFailed(f"it is {self.state.phase} by now, so it was not ended")
+        self.asleep_in = event.checkpoint
+        return [do.SaveParcel()]
+
+    def _checkpoint_over(self, event: ev.CheckpointOver) -> list[do.Effect]:
+        if self.state.is_over:
+            return []
+        self._step(StateStep.CHECKPOINT_OVER)
+        self.asleep_in, self.inputs.held = "", False
+        return [do.SaveParcel(), do.ReleaseTyping(), _TAKE, do.AnnounceOperators()]
+
     # -- lease ----------------------------------------------------------------------------------
 
     def _lease_lost(self, event: ev.LeaseLost) -> list[do.Effect]:
@@ -729,7 +772,13 @@ class SessionMachine:
         ending = event.ending
         if self.state.is_over:
             return []
-        self._step(StateStep.HOST_LOST if ending.lost is not None else StateStep.MAIN_ENDED)
+        if ending.lost is not None:
+            self._step(StateStep.HOST_LOST)
+        elif self.asleep_in:
+            self._step(StateStep.ENDED_IN_CHECKPOINT)
+            ending = Ending(checkpoint=self.asleep_in)
+        else:
+            self._step(StateStep.MAIN_ENDED)
         self.ending = ending = ending.typed()
         waiting = self._refuse_waiting()
         for approval in self.approvals.pending:
@@ -760,7 +809,7 @@ def _fenced() -> Fenced:
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
     *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, ev.PinAsked, TurnStep),
-    *(ev.ApprovalDecided, ev.EffectHeld),
+    *(ev.ApprovalDecided, ev.EffectHeld, ev.CheckpointAsked),
 )
 
 _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.Effect]]] = {
@@ -779,6 +828,9 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.ResumeAsked: SessionMachine._resume_asked,
     ev.FreezeReported: SessionMachine._froze,
     ev.Thawed: SessionMachine._thawed,
+    ev.CheckpointAsked: SessionMachine._checkpoint_asked,
+    ev.CheckpointStored: SessionMachine._checkpoint_stored,
+    ev.CheckpointOver: SessionMachine._checkpoint_over,
     ev.LeaseLost: SessionMachine._lease_lost,
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,

@@ -3,7 +3,7 @@
 Two states carry the one below them: a *fenced* session goes back to what it was when its lease is
 held again, and an *ending* one ends from what it was. A step for which they have no row of their
 own happens to the state below. The set of actors whose processes alone are halted is data of the
-session machine, not a state. Rows for checkpointing, moving and asleep go here when they come.
+session machine, not a state. Rows for moving go here when they come.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ class Phase(StrEnum):
     HALTING = "halting"  # a halt was asked for: input is refused from here on
     HALTED = "halted"  # and the kernel has confirmed that the tree does not run
     RESUMING = "resuming"  # asked to run on; input is refused until the kernel has confirmed it
+    # its tree stands still and is written away; input waits, and is taken when it is over
+    CHECKPOINTING = "checkpointing"
     FENCED = "fenced"  # its lease is lost: nothing may be done here but to end it
     ENDING = "ending"  # an end was asked for; the tree is being taken down
     ENDED = "ended"  # the main process is gone, a tombstone says how. Nothing leads out of here
+    # the tree was ended with its checkpoint: this incarnation is over, the session is not
+    ASLEEP = "asleep"
     LOST = "lost"  # nobody can know how it ended: its keeper or its machine is gone
 
 
@@ -35,6 +39,9 @@ class StateStep(StrEnum):
     RESUME_ASKED = "resume asked"
     THAW_CONFIRMED = "thaw confirmed"
     THAW_FAILED = "thaw failed"
+    CHECKPOINT_ASKED = "checkpoint asked"
+    CHECKPOINT_OVER = "checkpoint over"
+    ENDED_IN_CHECKPOINT = "ended with its checkpoint"
     LEASE_LOST = "lease lost"
     LEASE_HELD = "lease held"
     END_ASKED = "end asked"
@@ -42,12 +49,18 @@ class StateStep(StrEnum):
     HOST_LOST = "host lost"
 
 
-_LIVES = tuple(phase for phase in Phase if phase not in (Phase.ENDED, Phase.LOST))
-_OVER = {StateStep.MAIN_ENDED: Phase.ENDED, StateStep.HOST_LOST: Phase.LOST}
+_LAST = (Phase.ENDED, Phase.ASLEEP, Phase.LOST)
+_LIVES = tuple(phase for phase in Phase if phase not in _LAST)
+_OVER = {
+    StateStep.MAIN_ENDED: Phase.ENDED,
+    StateStep.ENDED_IN_CHECKPOINT: Phase.ASLEEP,
+    StateStep.HOST_LOST: Phase.LOST,
+}
 
 # What is not in the table changes nothing.
 TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
     (Phase.RUNNING, StateStep.HALT_ASKED): Phase.HALTING,
+    (Phase.RUNNING, StateStep.CHECKPOINT_ASKED): Phase.CHECKPOINTING,
     (Phase.RUNNING, StateStep.LEASE_LOST): Phase.FENCED,
     (Phase.RUNNING, StateStep.END_ASKED): Phase.ENDING,
     (Phase.HALTING, StateStep.FREEZE_CONFIRMED): Phase.HALTED,
@@ -66,6 +79,11 @@ TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
     (Phase.RESUMING, StateStep.THAW_FAILED): Phase.HALTED,
     (Phase.RESUMING, StateStep.LEASE_LOST): Phase.FENCED,
     (Phase.RESUMING, StateStep.END_ASKED): Phase.ENDING,
+    # A halt counts at once; the tree is frozen for it when CRIU has let go of it.
+    (Phase.CHECKPOINTING, StateStep.HALT_ASKED): Phase.HALTING,
+    (Phase.CHECKPOINTING, StateStep.CHECKPOINT_OVER): Phase.RUNNING,
+    (Phase.CHECKPOINTING, StateStep.LEASE_LOST): Phase.FENCED,
+    (Phase.CHECKPOINTING, StateStep.END_ASKED): Phase.ENDING,
     (Phase.FENCED, StateStep.END_ASKED): Phase.ENDING,
     **{(phase, step): after for phase in _LIVES for step, after in _OVER.items()},
 }
@@ -106,11 +124,20 @@ class State(Record):
 
     @property
     def is_over(self) -> bool:
-        return self.phase in (Phase.ENDED, Phase.LOST)
+        """This incarnation is. A session that is asleep may be restored, in another one."""
+        return self.phase in _LAST
 
     @property
     def is_lost(self) -> bool:
         return self.phase is Phase.LOST
+
+    @property
+    def is_asleep(self) -> bool:
+        return self.phase is Phase.ASLEEP
+
+    @property
+    def is_checkpointing(self) -> bool:
+        return self.phase is Phase.CHECKPOINTING
 
     @property
     def is_fenced(self) -> bool:
@@ -135,9 +162,11 @@ class State(Record):
 RUNNING = State(Phase.RUNNING)
 
 
-def carried_on(*, halted: bool, confirmed: bool, fenced: bool) -> State:
+def carried_on(
+    *, halted: bool, confirmed: bool, fenced: bool, checkpointing: bool = False
+) -> State:
     """The state in which a new daemon finds a session."""
-    state = RUNNING
+    state = State(Phase.CHECKPOINTING) if checkpointing else RUNNING
     if halted:
         state = State(Phase.HALTED if confirmed else Phase.HALTING)
     return state.after(StateStep.LEASE_LOST) if fenced else state

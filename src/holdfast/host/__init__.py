@@ -26,6 +26,7 @@ And what belongs to the whole host:
     revival.py             a session that follows a lost one
     retention.py           ended sessions, removed from disk after a while
     residency.py           what sessions cost: memory, processes, descriptors, disk
+    signatures.py          what the failure modes leave behind, counted
     metrics.py             numbers for Prometheus
     metrics_socket.py      where the own relay asks for them
     json_file.py           a record kept as one JSON file

@@ -31,9 +31,17 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
+from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.periodic import (
+    PeriodicCheckpoints,
+    bring_back,
+    put_all_to_sleep,
+)
 from holdfast.host.continuity.preflight import PreflightRequests
-from holdfast.host.continuity.reaper import NoEviction, Reaper
+from holdfast.host.continuity.reaper import Reaper
+from holdfast.host.continuity.requests import CheckpointRequests
+from holdfast.host.continuity.session_continuity import SessionContinuity
 from holdfast.host.coordination_point import CoordinationPoint, terms_of
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -184,8 +192,16 @@ class Daemon:
             self.config.retention_bytes,
             self._session_pruned,
         )
-        self.lost = LostSessions(self.store, self.registry, self.actors.authority, self.reach.over)
-        self.reaper = Reaper(self.registry.live, self.config.idle_policy, NoEviction())
+        self.continuity = SessionContinuity(self)
+        self.lost = LostSessions(
+            self.store,
+            self.registry,
+            self.actors.authority,
+            self.reach.over,
+            self.continuity.latest_id,
+        )
+        self.eviction = Eviction(self.continuity, self.store, self.registry)
+        self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.operators.table = self._request_table()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -221,6 +237,9 @@ class Daemon:
         journal = JournalRequests(self.store, actors, self.make_tall_screen)
         provenance = ProvenanceRequests(self.store, actors, journal.gather)
         ways_in = InputRequests(self.operators.open_channel)
+        revival = Revival(
+            self.store, self.lost, actors.authority, self.policies, actors, partial(start, self)
+        )
         rows = handlers(
             SessionRequests(
                 self.registry,
@@ -230,14 +249,7 @@ class Daemon:
                 partial(start, self),
                 self.lost,
                 provenance.annotated,
-                Revival(
-                    self.store,
-                    self.lost,
-                    actors.authority,
-                    self.policies,
-                    actors,
-                    partial(start, self),
-                ),
+                revival,
             ),
             ways_in,
             TurnRequests(actors),
@@ -260,15 +272,19 @@ class Daemon:
                 lambda actor, session: self.registry.find_live(actor, session) is not None,
                 self.uid,
             ),
+            CheckpointRequests(
+                self.registry, actors, self.continuity, revival, self.lost.close_for_good
+            ),
             PreflightRequests(),
         )
-        return RequestTable(rows, self.registry, actors.authority, self.uid)
+        return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
     # -- life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Carry on what an earlier daemon left, then serve until told to stop."""
         loop = asyncio.get_running_loop()
+        self.continuity.clear_unfinished()
         takeover.carry_on(self)
         self.actors.file.prepare()
         self.admission.file.prepare()
@@ -283,6 +299,8 @@ class Daemon:
         by_themselves = [
             loop.create_task(self.retention.run()),
             loop.create_task(self.reaper.run()),
+            loop.create_task(PeriodicCheckpoints(self.registry.live, self.continuity).run()),
+            loop.create_task(bring_back(self.registry.returning(), self.eviction)),
         ]
         try:
             await self._stopped
@@ -315,6 +333,11 @@ class Daemon:
             levels.remove_cgroup_home(self.instance)
         self._supervisor.stop()
         self.stop()
+
+    async def checkpoint_all(self, actor: ActorId) -> tuple[tuple[str, ...], dict[str, str]]:
+        """They come back with the next host."""
+        live = self.registry.live.values()
+        return await put_all_to_sleep(live, self.continuity, self.store, self.registry, actor)
 
     async def end_all(self, actor: ActorId) -> None:
         """Every session that this actor may end. The others run on."""
@@ -379,7 +402,7 @@ class Daemon:
     async def _close_lost(self, live: LiveSession) -> None:
         if live.spec.place.cgroup:  # which can be removed once it is empty
             await asyncio.to_thread(cgroup.kill, live.spec.place.cgroup)
-        live.main_ended(KEEPER_LOST)
+        live.main_ended(self.lost.with_checkpoint(KEEPER_LOST, live.spec.id))
 
     def release_ended(self, live: LiveSession, stored: Stored) -> None:
         """Its tombstone is written: the custody is given up, and what the host has of it goes."""

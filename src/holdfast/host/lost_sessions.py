@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.signing import check
 from holdfast.core.access.authority import Authority
 from holdfast.host import clock
 from holdfast.host.near_end import NearEnd, differences
@@ -40,15 +41,24 @@ KEEPER_LOST = Ending(
 
 
 def bury_lost(
-    store: SessionStore, stored: Stored, name: Name, make_screen: Callable[[Size], ScreenPort]
+    store: SessionStore,
+    stored: Stored,
+    name: Name,
+    make_screen: Callable[[Size], ScreenPort],
+    checkpoint: str = "",
 ) -> Stored:
     """The tombstone of a session on disk that nobody holds: its keeper or its machine is gone. With
-    its last output and screen, as far as they had been written down."""
+    its last output and screen, as far as they had been written down. With a checkpoint it may come
+    back: its journal is closed only when somebody decides otherwise."""
     ending, near = ending_of(stored), store.near_end(stored.info.id)
     stored = stored.replace(info=as_last_known(store, stored.info, near))
-    info = stored.info
-    assert ending.lost is not None and ending.cause is not None
-    through = discontinue(store, info.id, info.epoch, ending.lost, ending.cause)
+    info, reason = stored.info, ending.lost
+    assert reason is not None and ending.cause is not None
+    if checkpoint:
+        ending = ending.replace(cause=ending.cause.replace(checkpoint=checkpoint))
+        through = JournalReader(store.directory(info.id)).verify(info.id, check).trustworthy_through
+    else:
+        through = discontinue(store, info.id, info.epoch, reason, ending.cause)
     going_on = what_was_in_flight(store, info.id, through, name)
     lost = stored.lost(ending, going_on)
     with contextlib.suppress(StorageFailed):
@@ -78,8 +88,7 @@ def _screen(near: NearEnd | None, make_screen: Callable[[Size], ScreenPort]) -> 
 
 
 def ending_of(stored: Stored) -> Ending:
-    """By the boot it ran in: in this one it was its keeper that died. Checkpoints are not made yet,
-    so there is none to name."""
+    """By the boot it ran in: in this one it was its keeper that died."""
     if stored.boot_id and stored.boot_id == boot_id():
         return KEEPER_LOST
     cause = DiscontinuityCause(DiscontinuityKind.HOST_LOST, boot_id=stored.boot_id)
@@ -114,10 +123,40 @@ class LostSessions:
         listed: ListedSessions,
         authority: Authority,
         announce: Callable[[SessionId], None],
+        last_checkpoint: Callable[[SessionId], str],
     ) -> None:
-        """`announce`: relays hear whether this host still answers for a lost session."""
+        """`announce`: relays hear whether this host still answers for a lost session;
+        `last_checkpoint`: its id, or ""."""
         self._store, self._listed, self._authority = store, listed, authority
-        self._announce = announce
+        self._announce, self._last_checkpoint = announce, last_checkpoint
+
+    def with_checkpoint(self, ending: Ending, session: SessionId) -> Ending:
+        """Of a session that is being lost: with the checkpoint it may come back from."""
+        if ending.cause is None or not (found := self._last_checkpoint(session)):
+            return ending
+        return ending.replace(cause=ending.cause.replace(checkpoint=found))
+
+    def bury(self, stored: Stored, name: Name, make_screen: Callable[[Size], ScreenPort]) -> Stored:
+        """See `bury_lost`."""
+        checkpoint = self._last_checkpoint(stored.info.id)
+        return bury_lost(self._store, stored, name, make_screen, checkpoint)
+
+    def close_for_good(self, stored: Stored) -> Stored:
+        """It does not come back from a checkpoint: its journal says so, and is closed. One that was
+        asleep is lost with that."""
+        info, ending = stored.info, stored.info.ending
+        if ending is None or not (ending.checkpoint or ending.may_come_back):
+            return stored
+        cause = ending.cause or DiscontinuityCause(
+            DiscontinuityKind.GIVEN_UP, checkpoint=ending.checkpoint
+        )
+        why = ending.lost or "its checkpoint was given up"
+        discontinue(self._store, info.id, info.epoch, why, cause)
+        if ending.checkpoint:
+            stored = stored.lost(Ending(lost=why, cause=cause), None)
+            self._store.rewrite_tombstone(stored)
+            self._listed.updated(stored)
+        return stored
 
     def acknowledge(self, actor: Actor, stored: Stored) -> Stored:
         """Recorded with the actor's name, in the tombstone: the journal is closed for good. The
@@ -125,8 +164,9 @@ class LostSessions:
         acknowledged may be pruned."""
         info, now = stored.info, clock.now()
         self._authority.check(actor.id, Right.END, info.id, info.labels, now)
-        if info.acknowledged_at is not None:
+        if info.acknowledged_at is not None or not stored.is_lost:
             return stored
+        self.close_for_good(stored)
         info = info.replace(acknowledged_at=now, acknowledged_by=actor.name)
         stored = stored.replace(info=info)
         self._store.rewrite_tombstone(stored)
@@ -138,7 +178,7 @@ class LostSessions:
     def acknowledge_all(self, actor: Actor, seen: Iterable[Stored]) -> tuple[Stored, ...]:
         """Those of them that the actor could end."""
         done = []
-        for stored in seen:
+        for stored in (each for each in seen if each.is_lost):
             with contextlib.suppress(NotPermitted, EnvelopeExpired):
                 done.append(self.acknowledge(actor, stored))
         return tuple(done)

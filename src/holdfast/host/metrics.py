@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from holdfast.core.continuity.idle import IdleAction
+from holdfast.host.signatures import Signatures
 from holdfast.model.info import Residency, SessionInfo
 from holdfast.model.state import SessionState
 
@@ -21,6 +22,7 @@ class Counts:
     def __init__(self) -> None:
         self.inputs = 0
         self.refusals = 0
+        self.signatures = Signatures()
 
 
 class Idleness(Protocol):
@@ -68,7 +70,14 @@ def text(
         ("daemon_restarts_total", "counter", "daemons before this one", restarts),
     ):
         lines += [*_family(name, kind, meaning), f"holdfast_{name} {value}"]
-    return "\n".join([*lines, *_idle(idleness)]) + "\n"
+    held = sum(info.output_offset - info.held_from for info in known)
+    rolled_off = sum(info.held_from for info in known)
+    for name, meaning, value in (
+        ("output_held_bytes", "output of live sessions that is held", held),
+        ("output_rolled_off_bytes", "output of live sessions that is held no longer", rolled_off),
+    ):
+        lines += [*_family(name, "gauge", meaning), f"holdfast_{name} {value}"]
+    return "\n".join([*lines, *_idle(idleness), *counts.signatures.text()]) + "\n"
 
 
 def _idle(idleness: Idleness) -> list[str]:

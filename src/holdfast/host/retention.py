@@ -119,7 +119,7 @@ def _began(reader: JournalReader) -> Began | None:
 def _ended(stored: Stored, size: int) -> EndedSession:
     info = stored.info
     # A session that was lost stays until somebody has acknowledged it.
-    kept = info.ending is None or stored.is_unacknowledged
+    kept = info.ending is None or stored.stays_listed
     return EndedSession(SessionId(info.id), info.ended_at or 0.0, size, kept)
 
 

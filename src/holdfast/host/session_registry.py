@@ -58,13 +58,19 @@ class Registry(Generic[S]):
         self.live: dict[SessionId, S] = {}
         self._names: dict[tuple[int, str], SessionId] = {}
         self._recent = store.tombstones(TOMBSTONES_LISTED)
-        # Lost ones that nobody has acknowledged, newest first: listed however many ended since.
+        # Asleep, or lost and not acknowledged, newest first: listed however many ended since.
         self._lost = {stored.info.id: stored for stored in store.unacknowledged()}
         self._starting: set[tuple[int, str]] = set()
 
     def add(self, live: S) -> None:
         self.live[live.spec.id] = live
         self._names[live.spec.uid, live.spec.name] = live.spec.id
+
+    def risen(self, live: S) -> None:
+        """One that was asleep or lost lives again."""
+        self._recent = [each for each in self._recent if each.info.id != live.spec.id]
+        self._lost.pop(live.spec.id, None)
+        self.add(live)
 
     def renamed(self, live: S, before: str) -> None:
         """Its spec has the new name already, which was reserved."""
@@ -80,7 +86,7 @@ class Registry(Generic[S]):
 
     def remember(self, stored: Stored) -> None:
         self._recent.insert(0, stored)
-        if stored.is_unacknowledged:
+        if stored.stays_listed:
             self._lost = {stored.info.id: stored, **self._lost}
         of_user = [index for index, other in enumerate(self._recent) if other.uid == stored.uid]
         for index in reversed(of_user[TOMBSTONES_LISTED:]):
@@ -90,7 +96,7 @@ class Registry(Generic[S]):
         """More became known of one that is over: pruned, acknowledged, followed by another."""
         id = stored.info.id
         self._recent = [stored if each.info.id == id else each for each in self._recent]
-        if stored.is_unacknowledged:
+        if stored.stays_listed:
             self._lost[id] = stored
         else:
             self._lost.pop(id, None)
@@ -236,8 +242,13 @@ class Registry(Generic[S]):
     def seen_lost(self, actor: Actor) -> list[Stored]:
         return [stored for stored in self._lost.values() if self.may_see(actor, stored)]
 
+    def returning(self) -> list[Stored]:
+        """Those that were put to sleep for a shutdown."""
+        found = {each.info.id: each for each in self._over() if each.returns_for}
+        return [each for id, each in found.items() if id not in self.live and each.is_asleep]
+
     def answered_for(self) -> list[Stored]:
-        """Lost ones that nobody has acknowledged, or that another one follows."""
+        """Those asleep, and lost ones that nobody has acknowledged or that another one follows."""
         followed = (each for each in self._recent if each.is_lost and each.successor)
         found = {each.info.id: each for each in (*followed, *self._lost.values())}
         return [each for each in found.values() if each.info.pruned_at is None]

@@ -3,8 +3,10 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
 
     STATE/sessions/<id>/session.key     the private key the id is derived from
     STATE/sessions/<id>/spec.json       what was asked for
-    STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again
-    STATE/sessions/<id>/unacknowledged  it was lost, and nobody has acknowledged that; empty
+    STATE/sessions/<id>/tombstone.json  how it ended; its presence means the id never lives again,
+                                        unless it says that the session is asleep, or was lost
+    STATE/sessions/<id>/unacknowledged  it is asleep, or was lost and nobody has acknowledged that;
+                                        empty
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
     STATE/sessions/<id>/launch          what it was started with, its environment too; sealed
@@ -51,11 +53,18 @@ class Stored(Record):
     info: SessionInfo
     uid: int
     boot_id: str = ""  # the boot of the machine in which it was started
+    returns_for: str = ""  # it is asleep for a shutdown, and restored for this actor at the start
+    wakes: bool = False  # it is asleep because nobody used it, and wakes when somebody does
 
     @property
     def is_lost(self) -> bool:
         ending = self.info.ending
         return ending is not None and ending.lost is not None
+
+    @property
+    def is_asleep(self) -> bool:
+        """Nothing of it runs, and its checkpoint has it."""
+        return self.info.ending is not None and bool(self.info.ending.checkpoint)
 
     @property
     def successor(self) -> str:
@@ -66,6 +75,11 @@ class Stored(Record):
     def is_unacknowledged(self) -> bool:
         """It was lost, and nobody has acknowledged that."""
         return self.is_lost and self.info.acknowledged_at is None
+
+    @property
+    def stays_listed(self) -> bool:
+        """However many others ended since: somebody has to decide what becomes of it."""
+        return self.is_unacknowledged or self.is_asleep
 
     @property
     def can_be_followed(self) -> bool:
@@ -168,14 +182,22 @@ class SessionStore:
             with contextlib.suppress(OSError):  # the end itself matters more than its last words
                 self._write(session, "output", output)
                 self._write(session, "screen", screen.encode())
-            if stored.is_unacknowledged:  # before it: what is forgotten is found by this
+            if stored.stays_listed:  # before it: what is forgotten is found by this
                 self._write(session, _UNACKNOWLEDGED, b"")
             self._write_json(session, "tombstone.json", stored)
-            if not stored.is_lost:  # a successor has no use for them: there is none
+            if not (stored.is_lost or stored.is_asleep):  # no successor will need them
                 for name in (_LAUNCH, _NEAR_END):
                     self._remove(session, name)
         except OSError as error:
             raise storage_failed(error) from error
+
+    def rise(self, session: SessionId) -> None:
+        """It lives again: what was written when its last incarnation was over goes. Where that
+        fails, or this daemon dies before it, the next one does it: who is in custody lives."""
+        names = ("tombstone.json", _UNACKNOWLEDGED, "output", "screen")
+        for name in names:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{self.directory(session)}/{name}")
 
     def save_launch(self, session: SessionId, run: Run) -> None:
         """What it is started with, for a successor should it be lost. Raises StorageFailed."""
@@ -244,13 +266,13 @@ class SessionStore:
         return [stored for stored in found if stored is not None]
 
     def unacknowledged(self) -> list[Stored]:
-        """Lost sessions that nobody has acknowledged, newest first."""
+        """Sessions that are asleep, and lost ones that nobody has acknowledged, newest first."""
         marked = (
             self._read(session, "tombstone.json")
             for session in self._sessions()
             if os.path.exists(f"{self.directory(session)}/{_UNACKNOWLEDGED}")
         )
-        found = [stored for stored in marked if stored is not None and stored.is_unacknowledged]
+        found = [stored for stored in marked if stored is not None and stored.stays_listed]
         return sorted(found, key=lambda stored: stored.info.ended_at or 0.0, reverse=True)
 
     def rewrite_tombstone(self, stored: Stored) -> None:
@@ -261,7 +283,7 @@ class SessionStore:
             ended = os.stat(path)  # by its time the latest ends are found
             self._write_json(session, "tombstone.json", stored)
             os.utime(path, ns=(ended.st_atime_ns, ended.st_mtime_ns))
-            if not stored.is_unacknowledged:
+            if not stored.stays_listed:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{self.directory(session)}/{_UNACKNOWLEDGED}")
         except OSError as error:

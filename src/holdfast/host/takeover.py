@@ -16,8 +16,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from holdfast.host import levels
+from holdfast.host.continuity.checkpoint import settle_interrupted
 from holdfast.host.keeper_link import Collected, KeeperGone, KeeperLink, Keepers
-from holdfast.host.lost_sessions import bury_lost
 from holdfast.host.session.parcel import StateBlob
 from holdfast.host.session.recovery import recover
 from holdfast.model.ids import SessionId
@@ -65,9 +65,14 @@ def _take_up(daemon: Daemon, tag: SessionId, uncarried: set[SessionId]) -> bool:
         return True
     try:
         live = recover(daemon, collected, link)
-        daemon.registry.add(live)
+        if collected.ending is None:  # it lives: the daemon before may have died over a restore
+            daemon.store.rise(live.spec.id)
+        daemon.registry.risen(live)
         live.start()
+        live.halts.reconcile()
         daemon.watch(live)
+        if live.core.asleep_in and collected.ending is None:
+            live.spawn(settle_interrupted(live))
         if collected.ending is not None:
             asyncio.get_running_loop().call_soon(live.main_ended, collected.ending)
     except Exception:
@@ -103,18 +108,24 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
         strays.append(stored.info.id)
-        buried = bury_lost(daemon.store, stored, daemon.actors.name, daemon.make_screen)
+        buried = daemon.lost.bury(stored, daemon.actors.name, daemon.make_screen)
         daemon.registry.remember(buried)
+        cause = buried.info.ending.cause if buried.info.ending is not None else None
+        daemon.counts.signatures.lost(cause.kind if cause is not None else "")
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
-    levels.clear_leftovers(daemon.instance, daemon.home, living | uncarried)
-    _end_strays(strays, list(_STRAYS_AGAIN_S))
+    living |= uncarried | daemon.continuity.restoring
+    levels.clear_leftovers(daemon.instance, daemon.home, living)
+    _end_strays(daemon, strays, list(_STRAYS_AGAIN_S))
 
 
-def _end_strays(sessions: list[SessionId], again: list[float]) -> None:
-    """Now, and again later: the launcher of a daemon that died finishes what it had begun.
+def _end_strays(daemon: Daemon, sessions: list[SessionId], again: list[float]) -> None:
+    """Now, and again later: the launcher of a daemon that died finishes what it had begun. What was
+    restored meanwhile lives.
 
     The init of a plain session is left to find that its program has ended: it then ends the rest
     of its tree, also what has cleared its environment."""
+    living = daemon.continuity.restoring | daemon.registry.live.keys()
+    sessions = [session for session in sessions if session not in living]
     if not sessions:
         return
     marks = {f"HOLDFAST_SESSION={session}".encode() for session in sessions}
@@ -129,7 +140,7 @@ def _end_strays(sessions: list[SessionId], again: list[float]) -> None:
         log.warning("ended %d processes of sessions that nobody holds", found)
     if again:
         delay = again.pop(0)
-        asyncio.get_running_loop().call_later(delay, _end_strays, sessions, again)
+        asyncio.get_running_loop().call_later(delay, _end_strays, daemon, sessions, again)
 
 
 def _is_marked(pid: str, marks: set[bytes]) -> bool:

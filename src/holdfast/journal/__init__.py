@@ -11,6 +11,7 @@ never executed again. Pure: signing keys, clock and files are in adapters.
     verify_records.py  its exact half: record by record
     verdict.py     what it finds
     proof.py       a range of a journal, proven without the rest (N7)
+    certificate.py what became of a session over hosts and epochs, on one page
     status.py      continuous, forked, unverifiable, migrated (N8)
     in_flight.py   what was under way when a session was lost (M6)
     lineage.py     discontinued sessions and their successors (N9)

@@ -10,6 +10,7 @@ from holdfast.model.discontinuity import DiscontinuityCause
 from holdfast.model.gate import Contributor
 from holdfast.model.measured import ActionScore, Deviation, Effects
 from holdfast.model.record import Record
+from holdfast.model.restore import PeerReset, RestorePhase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ class AttachedEntry(Body, tag="attached"):
     observe: bool
     offset: int  # of the output at that moment
     gap_s: float = 0.0  # how long it had been away
+    pid: int = 0  # the main process, in the host's numbering; 0: not recorded
+    held: int = 0  # bytes of output that were held
+    rolled_off: int = 0  # bytes of output that were no longer
 
 
 class DetachedEntry(Body, tag="detached"):
@@ -474,6 +478,41 @@ class FencedEntry(Body, tag="fenced", lifecycle=True):
     cause: str  # lapse, refused, ousted; or taken: for good, by another host
     later_epoch: int = 0  # taken: which
     later_owner: str = ""  # and by whom
+
+
+# -- checkpoints ------------------------------------------------------------------------------
+
+
+class CheckpointedEntry(Body, tag="checkpointed", lifecycle=True):
+    """The actor had the session checkpointed: everything up to `journal_seq` is part of it."""
+
+    id: str  # of the checkpoint
+    journal_seq: int
+    size: int  # bytes of all that is in it
+    frozen_ms: float  # how long the session stood still; 0: not known yet
+    note: str = ""
+    ended: bool = False  # the session is ended with it, and asleep
+
+
+class CheckpointFailedEntry(Body, tag="checkpoint_failed"):
+    """A checkpoint that the actor asked for was not made; the session ran on."""
+
+    reason: str
+
+
+class RestoredEntry(Body, tag="restored", lifecycle=True):
+    """The actor had the session restored: the first entry of a new epoch. No phase of a restore
+    executes anything of the journal."""
+
+    checkpoint: str  # id
+    kind: str  # what goes on: `memory`
+    before: int  # the epoch that ended
+    journal_seq: int  # up to this entry the session is what the journal says
+    inputs_lost: int  # inputs recorded after that one: they are not part of what was restored
+    phases: tuple[RestorePhase, ...]  # what was done, and what each took
+    size: int  # bytes of the checkpoint
+    reset: tuple[PeerReset, ...] = ()  # connections to peers outside: the first 64
+    resets: int = 0  # how many there were
 
 
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a

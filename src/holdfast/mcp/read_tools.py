@@ -35,7 +35,8 @@ from holdfast.sdk.settled_text import settled
 SessionName = Annotated[str, Field(description="name or whole id", min_length=1, max_length=200)]
 Wait = Annotated[float, Field(description="seconds to wait at most", ge=0, le=WAIT_MAX_S)]
 Port = Annotated[int, Field(ge=1, le=65535)]
-Cursor = Annotated[int, Field(ge=0)]
+_OFFSET_MAX = (1 << 63) - 1  # a message carries no larger number
+Cursor = Annotated[int, Field(ge=0, le=_OFFSET_MAX)]
 
 _PORT_CHARS = 24  # of one port and its pid, in an answer
 _PROMPT_TEXT_CHARS = TEXT_MAX_CHARS // 2  # the rest of the answer is for what happened

@@ -67,6 +67,7 @@ _UNLESS_SAID = {
 # Command lines in hints that a tool does as well, by that tool.
 _AS_TOOLS = (
     (re.compile(r"`hold keys \S+ ([^\s`]+)`"), r'keys ["\1"]'),
+    (re.compile(r"`hold keys`"), "the tool keys"),
     (re.compile(r"`hold send \S+ --enter LINE`"), "answer"),
     (re.compile(r"`hold wait \S+ --for (\w+)`"), r"wait with the state \1"),
     (re.compile(r"`hold turn \S+ request`"), "request_turn"),

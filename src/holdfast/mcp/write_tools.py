@@ -70,7 +70,9 @@ class WriteTools:
     async def submit(
         self,
         session: SessionName,
-        command: Annotated[str, Field(description="one command line for the session's own shell")],
+        command: Annotated[
+            str, Field(description="one command line for the session's own shell", min_length=1)
+        ],
         intent: Annotated[
             str, Field(description="what this is for, in one sentence; recorded for people to read")
         ],

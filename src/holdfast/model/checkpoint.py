@@ -91,3 +91,21 @@ class CheckpointFile(Record):
     size: int = 0
     link: str = ""  # where a symbolic link leads; then it has no bytes
     directory: bool = False
+
+
+class CheckpointInfo(Record):
+    """A checkpoint, as people and programs see it."""
+
+    id: str  # its id, which `hold restore` takes
+    session: SessionId  # id of the session
+    name: str  # of the session, when it was made
+    epoch: int  # of the incarnation that is in it
+    kind: CheckpointKind  # what was saved
+    at: float  # when, in seconds since 1970
+    actor: str  # name of the actor that asked for it
+    note: str = ""  # what it is for, for people
+    bytes: int = 0  # of all that is in it
+    stored_bytes: int = 0  # that it added to the store: compressed, and without what was there
+    frozen_ms: float = 0.0  # how long the session stood still
+    total_ms: float = 0.0  # how long it took in all
+    journal_seq: int = 0  # the last entry of the session's journal that is part of it

@@ -18,6 +18,7 @@ class DiscontinuityKind(StrEnum):
     CHAIN_BREAK = "chain_break"  # records of the journal are missing, moved or of another session
     CONFLICTING_CHAINS = "conflicting_chains"  # the host signed two histories
     CORRUPTION = "corruption"  # records of the journal are not as they were written
+    GIVEN_UP = "given_up"  # it was asleep, and somebody started a successor instead of restoring it
     UNKNOWN = "unknown"  # an older version recorded it, or a newer one in a way not known here
 
 
@@ -25,7 +26,9 @@ class DiscontinuityCause(Record):
     """What broke, and what is known of it."""
 
     kind: str  # `host_lost`, `keeper_lost`, `chain_break`, `conflicting_chains`, `corruption`, ...
-    checkpoint: str = ""  # `host_lost`: the last checkpoint; empty when there was none
+    # `host_lost`, `keeper_lost`: the last checkpoint, from which it may be restored; empty when
+    # there was none. `given_up`: the one it was asleep in
+    checkpoint: str = ""
     boot_id: str = ""  # `host_lost`: boot id of the machine in which it ran; empty: not recorded
     at: int = 0  # of a broken journal: the first record that cannot be relied on; 0: not known
     a: str = ""  # `conflicting_chains`: hash of one chain there, in hexadecimal, if it is known

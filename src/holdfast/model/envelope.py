@@ -29,7 +29,7 @@ class Right(StrEnum):
     HALT = "halt"  # freeze the tree, and resume it
     APPROVE = "approve"  # approve or deny what a policy holds
     FORK = "fork"  # reserved for forking a session; nothing asks for it yet
-    CHECKPOINT = "checkpoint"  # reserved for checkpoints; nothing asks for it yet
+    CHECKPOINT = "checkpoint"  # checkpoint the session, and restore it
     MOVE = "move"  # reserved for moving a session; nothing asks for it yet
     GRANT = "grant"  # change envelopes, within one's own
     END = "end"  # end the session

@@ -172,6 +172,12 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
+class SessionAsleep(SessionEnded):
+    """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
+
+    code = "session_asleep"
+
+
 class SessionBusy(HoldfastError):
     """The session's shell is not at its prompt, so it cannot take a command line."""
 
@@ -438,6 +444,13 @@ def why_not(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
+class CheckpointFailed(HoldfastError):
+    """The session could not be checkpointed; it runs on."""
+
+    code = "checkpoint_failed"
+    exit_status = 71
+
+
 class NoSuchCheckpoint(HoldfastError):
     """No checkpoint has this id, or the session has none."""
 
@@ -451,6 +464,13 @@ class CheckpointInvalid(HoldfastError):
 
     code = "checkpoint_invalid"
     exit_status = 65
+
+
+class RestoreFailed(HoldfastError):
+    """The session could not be restored; everything is as it was before."""
+
+    code = "restore_failed"
+    exit_status = 71
 
 
 class CheckpointRolledBack(CheckpointInvalid):
@@ -525,6 +545,9 @@ def session_over(
 ) -> SessionEnded:
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
+    if ending is not None and ending.checkpoint:
+        restore = f"`hold restore {ending.checkpoint}` restores it"
+        return SessionAsleep(f"{what} is asleep", hint=restore)
     if ending is None or ending.lost is None:
         return SessionEnded(f"{what} {how}: {ending}" if ending else f"{what} {how}", hint=hint)
     follows = f"`hold attach {ending.successor}` attaches to its successor"

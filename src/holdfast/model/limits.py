@@ -92,6 +92,12 @@ IDLE_RESIDENT_MAX = 256  # evictable idle sessions in memory; then those used lo
 REAP_LOOK_MAX_S = 30.0  # how often sessions are looked at: a look costs some 0.1 ms for each
 REAP_LOOK_MIN_S = 0.2  # and with thresholds of seconds
 REAP_AT_ONCE = 4  # sessions reaped in one round, one after the other: a checkpoint fills the disk
+CHECKPOINT_EVERY_MIN_S = 5.0  # between periodic ones: below it a session would mostly stand still
+CHECKPOINT_LOOK_S = 1.0  # how often it is looked whether one is due
+CHECKPOINT_IDLE_S = (
+    10.0  # unused for so long, a session is checkpointed without waiting for its turn
+)
+CHECKPOINTS_PERIODIC = 2  # kept of each session: the last, and one should that not be readable
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 IN_FLIGHT_INPUTS = 5  # the last inputs named of a lost session
 IN_FLIGHT_TEXT_CHARS = 200  # of each of them, and of text that was not submitted
@@ -209,6 +215,10 @@ RIGHTS_RETRY_S = 2.0  # how often a revocation that could not be recorded is wri
 JOURNAL_TAIL_ENTRIES = 64  # read by a daemon that takes over: more entries than one answer has
 JOURNAL_TYPED_ENTRIES = 1024  # the same to find who typed what since the last command: 20 ms
 JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
+
+# -- checkpoints ----------------------------------------------------------------------------------
+CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
+RESETS_RECORDED = 64  # connections named in the entry of one restore; the rest is counted
 
 # -- leases and the coordination point --------------------------------------------------------
 LEASE_EMBEDDED_S = 10.0  # one store on one machine: nothing to elect, so it may be short

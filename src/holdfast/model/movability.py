@@ -86,7 +86,7 @@ class DeletedFile(Record):
 
     fd: int
     path: str  # that it had
-    size: int
+    size: int  # bytes on disk
 
 
 class MoveFacts(Record):

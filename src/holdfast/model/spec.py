@@ -35,3 +35,5 @@ class Place(Record):
     tty: str  # the slave's path as the session sees it
     cgroup: str  # absolute directory; "" at level plain
     mounts: tuple[str, ...] = ()  # host mounts bound into the session, for a later checkpoint
+    hidden: tuple[str, ...] = ()  # directories of the host's that are covered there
+    kept: tuple[str, ...] = ()  # and those below them that are not

@@ -18,12 +18,13 @@ class SessionState(StrEnum):
     STOPPED = "stopped"  # the foreground job is stopped by a signal
     HALTED = "halted"  # the whole tree is frozen by holdfast
     ENDED = "ended"  # the main process is gone; its true status is known
+    ASLEEP = "asleep"  # nothing of it runs; its checkpoint has it, and it can be restored
     LOST = "lost"  # it went with its host, or its identity could not go on; `ending` says why
 
     @property
     def is_over(self) -> bool:
-        """Nothing leads out of it."""
-        return self in (SessionState.ENDED, SessionState.LOST)
+        """Nothing of the session runs. Only one that is asleep or lost can be restored."""
+        return self in (SessionState.ENDED, SessionState.ASLEEP, SessionState.LOST)
 
 
 def state_word(state: SessionState, *, full_screen: bool) -> str:
@@ -44,7 +45,8 @@ class Level(StrEnum):
 
 
 class Ending(Record):
-    """How a session ended. Exactly one of `code`, `signal` and `lost` is not null."""
+    """How a session ended. Exactly one of `code`, `signal` and `lost` is not null; none of them for
+    one that is asleep in its `checkpoint`."""
 
     code: int | None = None  # exit status of the main process
     signal: int | None = None  # signal that ended it
@@ -52,11 +54,20 @@ class Ending(Record):
     # of a lost session: the same, for programs; null when an older version recorded it
     cause: DiscontinuityCause | None = None
     successor: str = ""  # of a lost session: id of the one that follows it; empty: none does
+    # id of the checkpoint with which it was ended: the session is asleep in it. Empty: it is not
+    checkpoint: str = ""
 
     @property
     def state(self) -> SessionState:
-        """Which of the two it is."""
+        """Which of the three it is."""
+        if self.checkpoint:
+            return SessionState.ASLEEP
         return SessionState.ENDED if self.lost is None else SessionState.LOST
+
+    @property
+    def may_come_back(self) -> bool:
+        """Lost, with a checkpoint to restore it from: its journal is not closed."""
+        return self.lost is not None and self.cause is not None and bool(self.cause.checkpoint)
 
     def typed(self) -> Ending:
         """With its cause, also when it was recorded as text only."""
@@ -66,6 +77,8 @@ class Ending(Record):
 
     def sentence(self) -> str:
         """`ended: exit 0`, `lost with its host` or `lost: its keeper died`, with its successor."""
+        if self.checkpoint:
+            return f"asleep in {self.checkpoint}"
         if self.lost is None:
             return f"ended: {self}"
         follows = f"; followed by {self.successor}" if self.successor else ""
@@ -74,6 +87,8 @@ class Ending(Record):
         return f"lost: {self.lost}{follows}"
 
     def __str__(self) -> str:
+        if self.checkpoint:
+            return f"asleep ({self.checkpoint})"
         if self.lost is not None:
             return f"lost ({self.lost})"
         if self.signal is not None:

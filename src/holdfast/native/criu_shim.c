@@ -1,4 +1,5 @@
-/* Preloaded into CRIU (ld.so --preload). Three repairs, each for a failure seen on real machines:
+/* Preloaded into CRIU (ld.so --preload). Three repairs, each for a failure seen on real machines, and
+ * one addition:
  *
  * 1. Kernels >= 6.16 answer EOPNOTSUPP for SO_PASSCRED and SO_PASSSEC on sockets that are not
  *    unix sockets. CRIU before 4.2 asks them of every socket and then refuses the dump. On such a
@@ -10,6 +11,11 @@
  *    process would come back without one: no /dev/tty, no job control in nested shells, dead ^C,
  *    and no error anywhere. Taking the terminal inside the leader's setsid() is early enough.
  *    HOLDFAST_CTTY="<leader's pid in its namespace>:<path of the terminal there>" asks for it.
+ * 4. The exec gate's system call filter cannot be restored, because its listener cannot be saved. It
+ *    is installed again in the first process of the session, in its setsid(): before it forks, so
+ *    that all are under the one filter, and not in CRIU itself, which has to suspend the filters of
+ *    programs while it restores them. HOLDFAST_GATE="<descriptor with the filter's bytes>:<socket
+ *    that the listener is sent to>" asks for it.
  *
  * Everything else goes to libc untouched.
  */
@@ -17,6 +23,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,18 +133,65 @@ long syscall(long number, ...)
 
 /* -- 3 ------------------------------------------------------------------------------------- */
 
+static void take_terminal(pid_t session)
+{
+	const char *wish = getenv("HOLDFAST_CTTY");
+	const char *path = wish ? strchr(wish, ':') : NULL;
+	if (!path || atoi(wish) != session)
+		return;
+	int fd = open(path + 1, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0) {
+		ioctl(fd, TIOCSCTTY, 0);
+		close(fd);
+	}
+}
+
+/* -- 4 ------------------------------------------------------------------------------------- */
+
+enum { FIRST_PROCESS = 1 };
+
+static void send_listener(int sock, int listener)
+{
+	char byte = 'g';
+	struct iovec data = { &byte, 1 };
+	union { char room[CMSG_SPACE(sizeof(int))]; struct cmsghdr head; } control = { { 0 } };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof control };
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(&control.head), &listener, sizeof listener);
+	sendmsg(sock, &message, MSG_NOSIGNAL);
+}
+
+/* Whoever restores waits for the listener, and gives up without it. */
+static void install_filter(pid_t session)
+{
+	static struct sock_filter code[BPF_MAXINSNS];
+	const char *wish = getenv("HOLDFAST_GATE");
+	const char *socket = wish ? strchr(wish, ':') : NULL;
+	if (!socket || session != FIRST_PROCESS)
+		return;
+	ssize_t size = pread(atoi(wish), code, sizeof code, 0);
+	if (size <= 0)
+		return;
+	struct sock_fprog program = { (unsigned short)((size_t)size / sizeof *code), code };
+	int listener = (int)real_syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+					 SECCOMP_FILTER_FLAG_NEW_LISTENER |
+						 SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
+	if (listener >= 0) {
+		send_listener(atoi(socket + 1), listener);
+		close(listener);
+	}
+}
+
 pid_t setsid(void)
 {
 	pid_t session = real_setsid();
 	int saved = errno;
-	const char *wish = getenv("HOLDFAST_CTTY");
-	const char *path = wish ? strchr(wish, ':') : NULL;
-	if (session > 0 && path && atoi(wish) == session) {
-		int fd = open(path + 1, O_RDWR | O_NOCTTY | O_CLOEXEC);
-		if (fd >= 0) {
-			ioctl(fd, TIOCSCTTY, 0);
-			close(fd);
-		}
+	if (session > 0) {
+		take_terminal(session);
+		install_filter(session);
 	}
 	errno = saved;
 	return session;

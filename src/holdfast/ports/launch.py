@@ -1,10 +1,13 @@
-"""Starting a session at the requested level."""
+"""Starting a session at the requested level, and restoring one from a checkpoint."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
+from holdfast.model.restore import DumpedTree, PeerReset, RestorePhase
+from holdfast.model.size import Size
 from holdfast.model.spec import LaunchSpec, Place
 
 
@@ -22,11 +25,38 @@ class Launched(Record):
     gate_page: int = -1  # its memory
 
 
+class RestoreSpec(Record):
+    """Everything a restore needs besides the images; complete, so that the launcher decides
+    nothing."""
+
+    session: SessionId
+    uid: int  # whose the terminal is
+    size: Size
+    before: Place  # where it was; of its mounts and its main process the same is made again
+    tree: DumpedTree
+    unread: str  # in hexadecimal: typed into the terminal, and read by no program
+
+
+class RestoredTree(Record):
+    """A restored session that does not run yet: its control group is frozen."""
+
+    launched: Launched
+    phases: tuple[RestorePhase, ...]
+    reset: tuple[PeerReset, ...]
+
+
 class Launch(Protocol):
     """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted, leaving nothing
     behind."""
 
     async def launch(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
         """`inherit` maps a descriptor number inside the session to one of the caller's."""
+
+    async def restore(self, spec: RestoreSpec, images: int) -> RestoredTree:
+        """From the images in the directory that is open as this descriptor of the caller's. Raises
+        RestoreFailed, leaving nothing behind."""
+
+    async def start_criu(self, socket: int) -> int:
+        """`criu swrk` with that end of a socket pair. Gives its pidfd."""
 
     async def close(self) -> None: ...

@@ -103,6 +103,7 @@ class Host:
         with_keys: bool = False,
         gate: bool = True,
         workspace: str = "",
+        checkpoint_every_s: float = 0.0,
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -121,6 +122,7 @@ class Host:
             with_keys,
             gate,
             workspace,
+            checkpoint_every_s,
         )
         return self.ask(request, m.Shown, once=True).info
 
@@ -192,9 +194,9 @@ class Host:
         io = self.io(time.monotonic() + GREETING_TIMEOUT_S)
         finish(client_machine.ask(io, m.RestartDaemon(0), m.Done, once=True))
 
-    def shutdown(self, *, end_sessions: bool = False) -> tuple[str, ...]:
-        """Stop the host; gives the names of the sessions that run on."""
-        return self.ask(m.Shutdown(0, end_sessions), m.HostStopped, once=True).kept
+    def shutdown(self, *, end_sessions: bool = False, checkpoint: bool = False) -> m.HostStopped:
+        """Stop the host; gives the names of the sessions that run on or are asleep."""
+        return self.ask(m.Shutdown(0, end_sessions, checkpoint), m.HostStopped, once=True)
 
     def ask(self, request: m.Request, kind: type[A], *, once: bool = False) -> A:
         """Ask, and ask again when the connection is lost; `once`: what must not be done twice."""

@@ -53,18 +53,19 @@ builtin declare -r __hold_number='\#' __hold_history='\!'
 # The braces keep `set -x` quiet; PS0 is expanded once for every command line that parses.
 builtin declare -r __hold_ps0='$({ __hold_begin; } 2>/dev/null)${__hold_mark_c+${__hold_mark_c:64*__hold_lines[0]++:64}}'
 builtin declare -r __hold_ps1='\[\e]133;B;hold=${__hold_seq-}\a\]'
-# First in PROMPT_COMMAND. In braces here and below: `set -x` would show the call.
-builtin declare -r __hold_first='{ __hold_end; } 2>/dev/null'
+# First in PROMPT_COMMAND. In braces here and below: `set -x` would show the call, and a DEBUG trap
+# that prints would print for it.
+builtin declare -r __hold_first='{ __hold_end; } >/dev/null 2>&1'
 # The same for a bash that takes PROMPT_COMMAND for one string. ${...:+...}: the user may export it,
 # and a child shell has no such function.
-builtin declare -r __hold_string_first='{ ${__hold_nonce:+__hold_end}; } 2>/dev/null'
-builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } 2>/dev/null'
+builtin declare -r __hold_string_first='{ ${__hold_nonce:+__hold_end}; } >/dev/null 2>&1'
+builtin declare -r __hold_string_last='{ ${__hold_nonce:+__hold_prompt}; } >/dev/null 2>&1'
 # At the top level, because a function does not see the traps DEBUG, ERR and RETURN. The file is
 # opened for reading first and then by its descriptor, which never makes one. It is written over,
 # not cut: on a disk that is three times as fast, and what the old state left behind the END of
 # the new one is nobody's. Should the file not open, the prompt is reported all the same.
-builtin declare -r __hold_show='{ __hold_prompt; } 2>/dev/null
-{ { builtin trap -p; __hold_shown "$@"; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } 2>/dev/null'
+builtin declare -r __hold_show='{ __hold_prompt; } >/dev/null 2>&1
+{ { builtin trap -p; __hold_shown "$@"; } 0<"$__hold_state" 1<>/proc/self/fd/0 || __hold_ring; } >/dev/null 2>&1'
 builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
     __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
@@ -432,15 +433,15 @@ if [[ -n $__hold_nonce ]]; then
         # The newline: at a PS2 bash would take the brace for a word.
         {
             builtin bind -m "$__hold_files" '"\e[5099~": "\C-x\e[5098~"'
-            builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } 2>/dev/null'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5098~": '$'\n''{ __hold_probed; } >/dev/null 2>&1'
             builtin bind -m "$__hold_files" '"\e[5097~": "\C-x\e[5096~"'
-            builtin bind -m "$__hold_files" -x '"\C-x\e[5096~": '$'\n''{ __hold_exact; } 2>/dev/null'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5096~": '$'\n''{ __hold_exact; } >/dev/null 2>&1'
             builtin bind -m "$__hold_files" '"\e[5095~": "\C-x\e[5094~"'
-            builtin bind -m "$__hold_files" -x '"\C-x\e[5094~": '$'\n''{ __hold_gated; } 2>/dev/null'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5094~": '$'\n''{ __hold_gated; } >/dev/null 2>&1'
             builtin bind -m "$__hold_files" '"\e[5093~": "\C-x\e[5092~"'
-            builtin bind -m "$__hold_files" -x '"\C-x\e[5092~": '$'\n''{ __hold_gated_paste; } 2>/dev/null'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5092~": '$'\n''{ __hold_gated_paste; } >/dev/null 2>&1'
             builtin bind -m "$__hold_files" '"\e[5091~": "\C-x\e[5090~"'
-            builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } 2>/dev/null'
+            builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } >/dev/null 2>&1'
         } 2>/dev/null || builtin :
     done
     __hold_send "R 0 $$ bash $BASH_VERSION"

@@ -226,6 +226,8 @@ if test -n "$__hold_nonce"
         bind -M $mode \e\[5093~ __hold_gated_paste
         bind -M $mode \e\[5091~ __hold_emptied
     end
+    # fish drops a tab that is pasted, so another line would run than the one that was given.
+    bind -M paste \t 'commandline -i \t'
     __hold_send "R 0 $fish_pid fish $version"
 else
     functions -e __hold_begin __hold_end __hold_unparsed __hold_prompt __hold_cancel

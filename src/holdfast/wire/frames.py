@@ -10,7 +10,7 @@ import struct
 
 import msgpack
 
-from holdfast.model.errors import ProtocolViolation
+from holdfast.model.errors import InvalidArgument, ProtocolViolation
 from holdfast.model.limits import FRAME_MAX_BYTES
 from holdfast.model.record import Malformed
 from holdfast.wire.messages import BY_TAG
@@ -27,8 +27,16 @@ _pack = msgpack.Packer(use_bin_type=True).pack
 
 
 def encode(message: Message) -> bytes:
-    """One frame."""
-    body: bytes = _pack({"t": message.tag, **message.pack()})
+    """One frame. Raises InvalidArgument for what no frame can carry: it is its caller's mistake."""
+    try:
+        body: bytes = _pack({"t": message.tag, **message.pack()})
+    except OverflowError:
+        raise InvalidArgument("a number is beyond 64 bits", hint="give a smaller one") from None
+    except UnicodeEncodeError as error:
+        said = ascii(error.object[error.start : error.start + 1])
+        raise InvalidArgument(
+            f"a text has {said} in it, which is no character", hint="give text that is UTF-8"
+        ) from None
     return _LENGTH.pack(len(body)) + body
 
 

@@ -20,7 +20,7 @@ _LOOKING = frozenset(
         "list_actors", "show_actor", "list_envelopes", "turn", "catch_up", "journal", "verify",
         "prove", "blame", "list_invites", "list_devices", "see_invite", "join", "why",
         "share", "get_relays", "policy_show", "policy_check", "policy_explain", "trace", "score",
-        "approvals",
+        "approvals", "checkpoints", "can_move", "can_take", "certificate",
     )
 )  # fmt: skip
 # Data of a forwarded connection whose opening was signed. The channel proves that they come from

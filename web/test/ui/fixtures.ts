@@ -169,7 +169,7 @@ export const CARDS: SessionCard[] = [
     MACHINE,
     session('migrate', {
       state: 'ended',
-      ending: { code: 1, signal: null, lost: null, cause: null, successor: '' },
+      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
       ended_at: NOW - 600,
       pid: 0,
       operators: 0,

@@ -12,7 +12,14 @@ const kinds = (...cards: SessionCard[]): string[] =>
   needsOf(cards, [MACHINE, FAR]).map((need) => `${need.kind} ${need.card.info.name}`)
 
 test('questions, secrets, requests, halts and losses are one list, the most urgent first', () => {
-  const ending = { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: 'its keeper died',
+    cause: null,
+    successor: '',
+    checkpoint: '',
+  }
   const found = kinds(
     card('gone', { state: 'lost', ending }),
     card('frozen', { state: 'halted' }),

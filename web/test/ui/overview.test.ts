@@ -55,7 +55,12 @@ test('a full-screen program is in use: it needs nobody and notifies nobody', () 
 test('the notification of an end says how the session ended', () => {
   const [notice] = noticesFor(
     [card({})],
-    [card({ state: 'ended', ending: { code: 3, signal: null, lost: null, cause: null, successor: '' } })],
+    [
+      card({
+        state: 'ended',
+        ending: { code: 3, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
+      }),
+    ],
     [MACHINE],
   )
   expect([notice?.title, notice?.body]).toEqual(['build on workbench ended', 'exited with status 3'])
@@ -63,7 +68,7 @@ test('the notification of an end says how the session ended', () => {
 
 const LOST: Parameters<typeof session>[1] = {
   state: 'lost',
-  ending: { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '' },
+  ending: { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '', checkpoint: '' },
   in_flight: {
     command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
     inputs: [],

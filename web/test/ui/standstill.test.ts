@@ -12,7 +12,14 @@ const words = (...of: Parameters<typeof standstill>): Record<string, string> =>
   Object.fromEntries(standstill(...of))
 
 test('what its host last wrote down is said with its age, and how to start one that follows it', () => {
-  const ending = { code: null, signal: null, lost: 'its host died', cause: null, successor: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: 'its host died',
+    cause: null,
+    successor: '',
+    checkpoint: '',
+  }
   const last_known = {
     at: NOW - 68,
     state: 'working' as const,
@@ -47,7 +54,14 @@ test('one that another host took says so, and does not promise to go on here', (
 })
 
 test('a lost session says what survived, what is gone, and what nobody knows', () => {
-  const ending = { code: null, signal: null, lost: 'its keeper died', cause: null, successor: 'api-2' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: 'its keeper died',
+    cause: null,
+    successor: 'api-2',
+    checkpoint: '',
+  }
   const in_flight = {
     command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
     inputs: [],

@@ -95,7 +95,7 @@ test('a machine that is down, silent or cut off from this device is said to be t
 })
 
 test('a session that is over says how it ended', () => {
-  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '' }
+  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '', checkpoint: '' }
   expect(said({ link: { at: 'ended', ending } }, { state: 'ended', ended_at: NOW - 60 })).toBe(
     'Killed by SIGKILL / 1m ago · its last screen and its record can be read',
   )

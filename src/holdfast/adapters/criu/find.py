@@ -2,7 +2,7 @@
 the one `install.py` unpacked into a prefix, run with its own loader. Always with our preload shim
 (see native/criu_shim.c) and with a timeout.
 
-Deliberately does not checkpoint or restore anything: no part of holdfast does that yet.
+Deliberately does not checkpoint or restore anything: dump.py and restore.py do.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ TIMEOUT_S = 20.0
 
 _LOADERS = ("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 # CRIU keeps what it learnt about the kernel in /run. Here that is a tmpfs in a mount namespace of
-# its own, so that nothing is left on the host.
-_APART = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs criu /run && exec "$@"', "criu")
+# its own, so that nothing is left on the host; what it learnt is copied to the descriptor $FACTS.
+_APART = (
+    *("unshare", "--mount", "sh", "-c"),
+    'mount -t tmpfs criu /run && "$@"; done=$?; '
+    'cat /run/criu.kdat >"/proc/self/fd/$FACTS"; exit $done',
+    "criu",
+)
 
 
 class Criu(Record):
@@ -29,23 +34,36 @@ class Criu(Record):
 
     program: str
     command: tuple[str, ...]
+    # what it learnt about this kernel, as it keeps that: to learn it again takes 30 ms at each run
+    facts: bytes = b""
 
     def version(self) -> str:
-        words = self.run("--version").stdout.split()
-        return words[words.index("Version:") + 1] if "Version:" in words else "of unknown version"
+        return _version(self)
 
-    def run(self, word: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*_APART, *self.command, word],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            cwd="/",
-            start_new_session=True,
-        )
+    def run(self, word: str) -> tuple[subprocess.CompletedProcess[str], bytes]:
+        """What it says, and what it learnt about the kernel."""
+        memory = os.memfd_create("criu-facts", os.MFD_CLOEXEC)
+        with open(memory, "rb") as facts:
+            done = subprocess.run(
+                [*_APART, *self.command, word],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=TIMEOUT_S,
+                cwd="/",
+                env={**os.environ, "FACTS": str(memory)},
+                pass_fds=(memory,),
+                start_new_session=True,
+            )
+            return done, facts.read()
+
+
+@functools.cache
+def _version(criu: Criu) -> str:
+    words = criu.run("--version")[0].stdout.split()
+    return words[words.index("Version:") + 1] if "Version:" in words else "of unknown version"
 
 
 def prefix() -> Path:
@@ -65,9 +83,9 @@ def find() -> Criu | str:
     for candidate in (_distributions_own(str(shim)), _from_prefix(str(shim))):
         if candidate is None:
             continue
-        why = _unfit(candidate)
+        why, facts = _check(candidate)
         if not why:
-            return candidate
+            return candidate.replace(facts=facts)
         reasons.append(f"{candidate.program} does not work here: {why}")
     return "; ".join(reasons) or "there is no CRIU"
 
@@ -87,13 +105,14 @@ def _from_prefix(shim: str) -> Criu | None:
     return None
 
 
-def _unfit(candidate: Criu) -> str:
+def _check(candidate: Criu) -> tuple[str, bytes]:
+    """Why it cannot be used, or "" and what it learnt about the kernel."""
     try:
-        done = candidate.run("check")
+        done, facts = candidate.run("check")
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        return str(error), b""
     if done.returncode == 0:
-        return ""
+        return "", facts
     # An error in CRIU's words, without its clock and source position.
     errors = (line.partition("Error (")[2].partition("): ")[2] for line in done.stdout.splitlines())
-    return next(filter(None, errors), f"its check failed with {done.returncode}")
+    return next(filter(None, errors), f"its check failed with {done.returncode}"), b""

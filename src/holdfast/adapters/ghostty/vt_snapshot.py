@@ -36,6 +36,7 @@ _SCREEN_MODES = (1049, 1047, 47)
 # are acts, 6 and 7 and insert (ANSI 4) would bend the painting and come last, 12 is the cursor's.
 _NOT_NOW = {b"?3", b"?40", b"?6", b"?7", b"?12", b"?47", b"?1047", b"?1048", b"?1049", b"?2026"}
 _INSERT = b"4"
+_KEYPAD = b"?66"  # tmux knows it by its older name only, DECKPAM
 _SHAPES = {0: 5, 1: 1, 2: 3}  # library's bar, block, underline -> DECSCUSR, blinking; +1 is steady
 _KITTY_DEPTH = 8  # entries of a keyboard stack
 
@@ -246,6 +247,8 @@ def _state(live: Native, cursor: _Cursor) -> bytes:
     for private, number, value in _MODE.findall(_extra(live, "modes")):
         if private + number == _INSERT:
             last.append(b"\x1b[4" + value)
+        elif private + number == _KEYPAD:
+            parts.append(b"\x1b=" if value == b"h" else b"\x1b>")
         elif private + number not in _NOT_NOW:
             parts.append(b"\x1b[" + private + number + value)
     margins = _extra(live, "scrolling_region")

@@ -42,25 +42,31 @@ if TYPE_CHECKING:
 REPORT_STARTED = b"s"  # pid of the first process; its pidfd travels along, and the gate's listener
 REPORT_SKIPPED = b"k"  # a host mount that could not be bound
 REPORT_FAILED = b"f"  # errno, stage, what failed
+REPORT_RESTORED = b"r"  # 0, then as JSON: phases and what was reset; the tree does not run yet
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _REPORT_TEXT_MAX_BYTES = 4096
 _DESCRIPTORS_END = 1 << 20  # the kernel's own default bound; one call, or a loop before 5.9
 
 
-class LaunchOrder(Record):
-    """One launch as the new processes need it: everything is open, nothing is left to look up."""
+class KeeperOrder(Record):
+    """What the helper needs to become the session's keeper."""
 
-    spec: LaunchSpec
-    init: str
     keeper: str
     keeper_path: str  # of its socket
     listener: int  # that socket ...
     connection: int  # ... and the keeper's end of its first connection
+    gate_page: int  # -1 without an exec gate
+
+
+class LaunchOrder(KeeperOrder):
+    """One launch as the new processes need it: everything is open, nothing is left to look up."""
+
+    spec: LaunchSpec
+    init: str
     slave: int
     devpts: int  # -1 at level plain
     cgroup: int  # -1 at level plain
-    gate_page: int  # -1 without an exec gate
     mounts: tuple[str, ...]
     inside: tuple[int, ...]  # numbers inside the session ...
     outside: tuple[int, ...]  # ... and the descriptors that go there
@@ -79,14 +85,19 @@ def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoRe
             pid = os.fork()
             pidfd = os.pidfd_open(pid) if pid else -1
     except OSError as error:
-        _fail(status, "process", error)
+        fail(status, "process", error)
         os._exit(71)
     if pid == 0:
         os.close(verdict)
         _first_process(order, status, gate[1] if gate else None)
     listener = _receive_listener(*gate) if gate else -1
     if _approved(pid, pidfd, listener, status, verdict):
-        _become_keeper(order, pid, listener)  # returns if there is no such program any more
+        become_keeper(order, pid, listener)  # returns if there is no such program any more
+    give_up(order, pid)
+
+
+def give_up(order: KeeperOrder, pid: int) -> NoReturn:
+    """Leave nothing of what was started."""
     with contextlib.suppress(FileNotFoundError):  # the launcher, if it lives, does so too
         os.unlink(order.keeper_path)
     _end_and_reap(pid)
@@ -96,12 +107,16 @@ def help_launch(order: LaunchOrder, status: socket.socket, verdict: int) -> NoRe
 def _receive_listener(ours: socket.socket, theirs: socket.socket) -> int:
     """From the first process; -1: it failed before, and says so itself."""
     theirs.close()
+    return receive_listener(ours)
+
+
+def receive_listener(ours: socket.socket) -> int:
     with ours:
         _, fds, _, _ = socket.recv_fds(ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
     return fds[0] if fds else -1
 
 
-def _become_keeper(order: LaunchOrder, pid: int, listener: int) -> None:
+def become_keeper(order: KeeperOrder, pid: int, listener: int) -> None:
     gate = (listener, order.gate_page) if listener >= 0 else ()
     with contextlib.suppress(OSError):
         for fd in (order.connection, order.listener, *gate):
@@ -113,20 +128,36 @@ def _become_keeper(order: LaunchOrder, pid: int, listener: int) -> None:
 
 def _end_and_reap(pid: int) -> None:
     """End the first process, then what it leaves to us, until nothing is left."""
-    left = [pid]
+    left = [pid] if pid else _children()
     while left:
         for child in left:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        with open("/proc/thread-self/children", encoding="ascii") as file:
-            left = [int(child) for child in file.read().split()]
+        left = _children()
+
+
+def _children() -> list[int]:
+    with open("/proc/thread-self/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
 
 
 def _approved(pid: int, pidfd: int, listener: int, status: socket.socket, verdict: int) -> bool:
     """Tell of the new process and wait; a launcher that is gone approves of nothing."""
     try:
-        fds = [fd for fd in (pidfd, listener) if fd >= 0]
-        socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], fds)
+        report_started(status, pid, pidfd, listener)
+        return await_verdict(status, verdict, listener)
+    except OSError:
+        return False
+
+
+def report_started(status: socket.socket, pid: int, pidfd: int, listener: int) -> None:
+    fds = [fd for fd in (pidfd, listener) if fd >= 0]
+    socket.send_fds(status, [REPORT_STARTED + struct.pack("i", pid)], fds)
+
+
+def await_verdict(status: socket.socket, verdict: int, listener: int) -> bool:
+    """Nothing more is reported; the launcher decides. One that is gone approves of nothing."""
+    try:
         status.close()
         if listener >= 0:
             _answer_until(verdict, listener)
@@ -150,7 +181,7 @@ def _answer_until(verdict: int, listener: int) -> None:
                 ready.unregister(listener)
 
 
-def _fail(status: socket.socket, stage: str, error: OSError) -> None:
+def fail(status: socket.socket, stage: str, error: OSError) -> None:
     text = f"{stage}\0{error.strerror or error}".encode(errors="surrogateescape")
     report = REPORT_FAILED + struct.pack("i", error.errno or 0) + text[:_REPORT_TEXT_MAX_BYTES]
     try:
@@ -186,9 +217,9 @@ def _first_process(
         stage = "init"
         _exec_init(order, status, init, program)
     except OSError as error:
-        _fail(status, stage, error)
+        fail(status, stage, error)
     except BaseException as error:  # a bug must not look like a session that started
-        _fail(status, stage, OSError(0, f"{type(error).__name__}: {error}"))
+        fail(status, stage, OSError(0, f"{type(error).__name__}: {error}"))
     os._exit(127)
 
 

@@ -18,23 +18,28 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from holdfast.adapters import compiled
+from holdfast.adapters.criu import find as criu
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.process import (
     INHERIT_MAX,
     LAUNCH_TIMEOUT_S,
     REPLY_MAX_BYTES,
+    RESTORE_TIMEOUT_S,
     Settings,
 )
-from holdfast.model.errors import LaunchFailed, from_code
+from holdfast.model.errors import LaunchFailed, LevelUnavailable, from_code
+from holdfast.model.restore import PeerReset, RestorePhase
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
-from holdfast.ports.launch import Launched
+from holdfast.ports.launch import Launched, RestoredTree, RestoreSpec
 
 # The launcher has its own, shorter bound; past this one it is itself stuck and is replaced.
-ANSWER_TIMEOUT_S = LAUNCH_TIMEOUT_S + 5.0
+_SLACK_S = 5.0
+ANSWER_TIMEOUT_S = LAUNCH_TIMEOUT_S + _SLACK_S
 CLOSE_TIMEOUT_S = 2.0
 
 _log = logging.getLogger(__name__)
@@ -56,29 +61,48 @@ class Launcher:
         """See `ports.launch.Launch`. The caller's descriptors in `inherit` stay the caller's."""
         if len(inherit) > INHERIT_MAX or any(number < 3 for number in inherit):
             raise LaunchFailed("descriptors to inherit must be few, and numbered from 3")
-        exchange = asyncio.ensure_future(self._queued(spec, inherit))
-        try:
-            return await asyncio.shield(exchange)
-        except asyncio.CancelledError:
-            # Nobody will take the session over; the answer must still be read, or the next
-            # caller would get it.
-            exchange.add_done_callback(_discard)
-            raise
+        request = {"spec": spec.pack(), "inherit": list(inherit)}
+        contained = spec.session if spec.level is not Level.PLAIN else ""
+        ask = self._asked(b"launch", request, [*inherit.values()], ANSWER_TIMEOUT_S, contained)
+        return _launched(*await _finished(ask, _discard))
 
-    async def _queued(self, spec: LaunchSpec, inherit: dict[int, int]) -> Launched:
+    async def restore(self, spec: RestoreSpec, images: int) -> RestoredTree:
+        """See `ports.launch.Launch`."""
+        request = {"spec": spec.pack(), **await asyncio.to_thread(_criu)}
+        timeout_s = RESTORE_TIMEOUT_S + _SLACK_S
+        ask = self._asked(b"restore", request, [images], timeout_s, spec.session)
+        reply, fds = await _finished(ask, _discard)
+        phases = tuple(RestorePhase.unpack(each) for each in reply["phases"])
+        reset = tuple(PeerReset.unpack(each) for each in reply["reset"])
+        return RestoredTree(_launched(reply, fds), phases, reset)
+
+    async def start_criu(self, socket: int) -> int:
+        """See `ports.launch.Launch`."""
+        request = await asyncio.to_thread(_criu)
+        ask = self._asked(b"criu", request, [socket], ANSWER_TIMEOUT_S, "")
+        _, fds = await _finished(ask, _discard_criu)
+        return fds[0]
+
+    async def _asked(
+        self, what: bytes, request: dict[str, Any], fds: list[int], timeout_s: float, session: str
+    ) -> tuple[dict[str, Any], list[int]]:
+        """`session`: that whose control group is cleared if the launcher dies over it."""
         async with self._queue:
             channel = self._ensure_running()
             try:
-                _send(channel, spec, inherit)
-                reply, fds = await asyncio.wait_for(_receive(channel), ANSWER_TIMEOUT_S)
+                _send(channel, what, request, fds)
+                reply, sent = await asyncio.wait_for(_receive(channel), timeout_s)
             except (OSError, TimeoutError, EOFError) as error:
                 self._stop()
-                await asyncio.to_thread(_clear_group, self._instance, spec)
+                if session:
+                    await asyncio.to_thread(_clear_group, self._instance, session)
                 why = "took too long" if isinstance(error, TimeoutError) else "died"
                 raise LaunchFailed(
                     f"the launcher {why}", hint="try again; it is restarted"
                 ) from error
-        return _launched(reply, fds)
+        if "error" in reply:
+            raise from_code(reply["error"], reply["message"], reply["hint"])
+        return reply, sent
 
     def _ensure_running(self) -> socket.socket:
         if self._socket is not None and self._process is not None and self._process.poll() is None:
@@ -129,23 +153,48 @@ class Launcher:
                 self._process = None
 
 
-def _clear_group(instance: str, spec: LaunchSpec) -> None:
+Exchange = tuple[dict[str, Any], list[int]]
+
+
+async def _finished(
+    ask: Coroutine[Any, Any, Exchange], discard: Callable[[asyncio.Future[Exchange]], None]
+) -> Exchange:
+    """If the caller is cancelled nobody will take over what was started; the answer must still be
+    read, or the next caller would get it."""
+    exchange = asyncio.ensure_future(ask)
+    try:
+        return await asyncio.shield(exchange)
+    except asyncio.CancelledError:
+        exchange.add_done_callback(discard)
+        raise
+
+
+def _criu() -> dict[str, Any]:
+    found = criu.find()
+    if isinstance(found, str):
+        raise LevelUnavailable(
+            f"this host has no CRIU: {found}", hint="python -m holdfast.adapters.criu.install"
+        )
+    return {"criu": found.command, "facts": found.facts.hex()}
+
+
+def _clear_group(instance: str, session: str) -> None:
     """Clean up after a launcher that died; its helper ended the processes."""
     home = cgroup.home(instance)
-    if spec.level is not Level.PLAIN and home is not None:
-        directory = f"{home}/{spec.session}"
+    if home is not None:
+        directory = f"{home}/{session}"
         cgroup.kill(directory)
         cgroup.remove(directory)
 
 
-def _send(channel: socket.socket, spec: LaunchSpec, inherit: dict[int, int]) -> None:
-    text = json.dumps({"spec": spec.pack(), "inherit": list(inherit)}).encode()
+def _send(channel: socket.socket, what: bytes, request: dict[str, Any], fds: list[int]) -> None:
+    text = json.dumps(request).encode()
     memory = os.memfd_create("holdfast-launch", os.MFD_CLOEXEC)
     with open(memory, "wb") as file:
         file.write(text)
         file.flush()
         file.seek(0)  # the offset is shared with the reader
-        socket.send_fds(channel, [b"launch"], [memory, *inherit.values()])
+        socket.send_fds(channel, [what], [memory, *fds])
 
 
 async def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
@@ -168,8 +217,6 @@ async def _receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _launched(reply: dict[str, Any], fds: list[int]) -> Launched:
-    if "error" in reply:
-        raise from_code(reply["error"], reply["message"], reply["hint"])
     for path, why in reply["skipped"].items():
         _log.warning("host mount %s is not in the session: %s", path, why)
     master, pidfd, keeper, *gate = fds
@@ -177,17 +224,23 @@ def _launched(reply: dict[str, Any], fds: list[int]) -> Launched:
     return Launched(place, master, pidfd, keeper, reply["keeper_pid"], *gate)
 
 
-def _discard(exchange: asyncio.Future[Launched]) -> None:
+def _discard(exchange: asyncio.Future[Exchange]) -> None:
     """End a session whose caller was cancelled while it started."""
     if exchange.cancelled() or exchange.exception() is not None:
         return
-    launched = exchange.result()
+    launched = _launched(*exchange.result())
     gate = [fd for fd in (launched.gate, launched.gate_page) if fd >= 0]
     for fd in (launched.keeper, launched.master, launched.pidfd, *gate):
         os.close(fd)  # without a daemon its keeper ends it
     if launched.place.cgroup:
         cgroup.kill(launched.place.cgroup)
         cgroup.remove(launched.place.cgroup)
+
+
+def _discard_criu(exchange: asyncio.Future[Exchange]) -> None:
+    """Its socket is closed by whoever was cancelled: it ends by itself."""
+    if not exchange.cancelled() and exchange.exception() is None:
+        os.close(exchange.result()[1][0])
 
 
 def end(place: Place) -> None:

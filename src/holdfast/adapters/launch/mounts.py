@@ -61,6 +61,9 @@ _OWN = ("/proc", "/sys", "/dev")
 # which nothing is ever bound from, and that leaves nothing on disk to clean up.
 _ASSEMBLY = "/proc"
 
+_SAFE = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+_COVER_OPTIONS = "mode=755,size=64k"
+
 _NODES = {
     "null": (1, 3),
     "zero": (1, 5),
@@ -117,7 +120,7 @@ def _mount_at(path: str) -> int | None:
 def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSError], None]) -> None:
     """In a fresh mount namespace: make the session's tree and enter it. `skipped` hears of each
     host mount that could not be bound; the session runs without it."""
-    host_nodes = _host_nodes()
+    nodes = host_nodes()
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = _ASSEMBLY
     # The host's root file system, and nothing mounted below it.
@@ -128,13 +131,11 @@ def build_root(devpts: int, mounts: Iterable[str], skipped: Callable[[str, OSErr
             syscalls.mount(path, root + path, None, syscalls.MS_BIND)
         except OSError as error:
             skipped(path, error)
-    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
-    syscalls.mount("proc", root + "/proc", "proc", safe)
-    syscalls.mount("sysfs", root + "/sys", "sysfs", safe | syscalls.MS_RDONLY)
-    _make_dev(root + "/dev", host_nodes)
+    syscalls.mount("proc", root + "/proc", "proc", _SAFE)
+    syscalls.mount("sysfs", root + "/sys", "sysfs", _SAFE | syscalls.MS_RDONLY)
+    make_dev(root + "/dev", nodes)
     syscalls.move_mount(devpts, root + "/dev/pts")
-    shm = syscalls.MS_NOSUID | syscalls.MS_NODEV
-    syscalls.mount("tmpfs", root + "/dev/shm", "tmpfs", shm, "mode=1777")
+    make_shm(root + "/dev/shm")
     os.chdir(root)
     # Old and new root stacked on one place: no directory for the old one is needed.
     syscalls.pivot_root(".", ".")
@@ -184,16 +185,32 @@ def _make_missing(directories: Iterable[str], uid: int, gid: int) -> None:
 
 
 def _cover(fd: int, path: str, kept: dict[str, int]) -> None:
-    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     # By descriptor, as the path may lead elsewhere by now.
-    syscalls.mount("tmpfs", f"/proc/self/fd/{fd}", "tmpfs", safe, "mode=755,size=64k")
+    syscalls.mount("tmpfs", f"/proc/self/fd/{fd}", "tmpfs", _SAFE, _COVER_OPTIONS)
     for name, source in kept.items():
         os.makedirs(name, mode=0o755)
         syscalls.mount(f"/proc/self/fd/{source}", name, None, syscalls.MS_BIND)
-    syscalls.mount(None, path, None, safe | syscalls.MS_REMOUNT | syscalls.MS_RDONLY)
+    _close_cover(path)
 
 
-def _host_nodes() -> dict[str, os.stat_result]:
+def make_cover(path: str, places: Iterable[str]) -> None:
+    """The same over a directory of ours, with these empty directories for what stays visible."""
+    syscalls.mount("tmpfs", path, "tmpfs", _SAFE, _COVER_OPTIONS)
+    for place in places:
+        os.makedirs(f"{path}/{place}", mode=0o755, exist_ok=True)
+    _close_cover(path)
+
+
+def _close_cover(path: str) -> None:
+    syscalls.mount(None, path, None, _SAFE | syscalls.MS_REMOUNT | syscalls.MS_RDONLY)
+
+
+def make_shm(path: str) -> None:
+    safe = syscalls.MS_NOSUID | syscalls.MS_NODEV
+    syscalls.mount("tmpfs", path, "tmpfs", safe, "mode=1777")
+
+
+def host_nodes() -> dict[str, os.stat_result]:
     found = {}
     for name in _HOST_NODES:
         try:
@@ -205,14 +222,14 @@ def _host_nodes() -> dict[str, os.stat_result]:
     return found
 
 
-def _make_dev(dev: str, host_nodes: dict[str, os.stat_result]) -> None:
+def make_dev(dev: str, nodes: dict[str, os.stat_result]) -> None:
     """A small /dev on a tmpfs, with empty pts and shm to mount on."""
     syscalls.mount("tmpfs", dev, "tmpfs", syscalls.MS_NOSUID, "mode=755,size=1m")
     umask = os.umask(0)
     try:
         for name, (major, minor) in _NODES.items():
             os.mknod(f"{dev}/{name}", stat.S_IFCHR | 0o666, os.makedev(major, minor))
-        for name, facts in host_nodes.items():
+        for name, facts in nodes.items():
             os.makedirs(os.path.dirname(f"{dev}/{name}"), mode=0o755, exist_ok=True)
             os.mknod(f"{dev}/{name}", facts.st_mode, facts.st_rdev)
             os.chown(f"{dev}/{name}", facts.st_uid, facts.st_gid)

@@ -25,13 +25,21 @@ import time
 from holdfast.adapters import pty
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import mounts as namespaces
+from holdfast.adapters.launch import syscalls
 from holdfast.adapters.launch.child import (
     REPORT_FAILED,
+    REPORT_RESTORED,
     REPORT_SKIPPED,
     REPORT_STARTED,
     LaunchOrder,
     help_launch,
 )
+from holdfast.adapters.launch.restored_child import (
+    RestoreOrder,
+    enter_private_run,
+    help_restore,
+)
+from holdfast.adapters.proc import procfs
 from holdfast.adapters.seccomp import gate_page
 from holdfast.model.errors import (
     CommandNotFound,
@@ -39,13 +47,22 @@ from holdfast.model.errors import (
     LaunchFailed,
     LevelUnavailable,
     NotPermitted,
+    RestoreFailed,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
+from holdfast.ports.launch import RestoreSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
 
 LAUNCH_TIMEOUT_S = 10.0  # from fork to exec; a home directory on a dead server must not hold us
+# From reading the first image to a tree that is whole: a memory of gigabytes takes seconds.
+RESTORE_TIMEOUT_S = 300.0
 REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands of mounts fits
 UMASK = 0o022  # files of a session are readable by others unless it changes its umask
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
@@ -53,7 +70,10 @@ _REPORT_MAX_BYTES = 8192
 _KEEPER_BACKLOG = 8  # daemons that connect at once: one, and one that it replaces
 _CLOEXEC = socket.MSG_CMSG_CLOEXEC
 
-_keepers: set[int] = set()  # children of this process until they exit
+if TYPE_CHECKING:
+    Answered = tuple[dict[str, object], list[int]]
+
+_children: set[int] = set()  # keepers, and CRIUs for dumps, until they exit
 
 
 class Settings(Record):
@@ -77,6 +97,7 @@ class _Progress:
         self.keeper_pid = 0
         self.skipped: dict[str, str] = {}
         self.failure: tuple[int, str, str] | None = None
+        self.restored: dict[str, Any] = {}
 
 
 def settle(nofile: int) -> None:
@@ -98,14 +119,14 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    signal.signal(signal.SIGCHLD, _reap_keepers)
+    signal.signal(signal.SIGCHLD, _reap_children)
     while True:
         data, fds, _, _ = socket.recv_fds(daemon, 64, INHERIT_MAX + 1, _CLOEXEC)
         if not data:
             return
         sent: list[int] = []
         try:
-            reply, sent = _answer(settings, fds)
+            reply, sent = _ANSWERS[data](settings, fds)
         except HoldfastError as error:
             reply = {"error": error.code, "message": error.message, "hint": error.hint}
         finally:
@@ -121,11 +142,19 @@ def serve(daemon: socket.socket, settings: Settings) -> None:
         gc.collect()  # now, while nobody waits
 
 
-def _answer(settings: Settings, fds: list[int]) -> tuple[dict[str, object], list[int]]:
+def _request(fds: list[int], more: int | None = None) -> dict[str, Any]:
+    """Its text; with it come so many descriptors of the caller's."""
     if not fds:
         raise LaunchFailed("the launcher has no descriptors left")
+    if more is not None and len(fds) != 1 + more:
+        raise LaunchFailed("descriptors were lost on the way to the launcher")
     with open(fds[0], encoding="ascii", closefd=False) as file:
-        request = json.load(file)
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def _answer_launch(settings: Settings, fds: list[int]) -> Answered:
+    request = _request(fds)
     spec = LaunchSpec.unpack(request["spec"])
     inside = tuple(int(number) for number in request["inherit"])
     if len(inside) != len(fds) - 1:
@@ -149,6 +178,106 @@ def _check_permitted(spec: LaunchSpec) -> None:
             raise LevelUnavailable(
                 f"level {spec.level} is not available: {why}", hint="use level plain"
             )
+
+
+def _answer_criu(settings: Settings, fds: list[int]) -> Answered:
+    """Start CRIU with the caller's socket; what is done with it is the caller's matter."""
+    request = _request(fds, 1)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become_criu(request["criu"], bytes.fromhex(request["facts"]), fds[1])
+        finally:
+            os._exit(70)
+    _children.add(pid)
+    return {}, [os.pidfd_open(pid)]
+
+
+def _become_criu(criu: list[str], facts: bytes, sock: int) -> None:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    syscalls.unshare(syscalls.CLONE_NEWNS)
+    syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    enter_private_run(facts)
+    os.set_inheritable(sock, True)
+    os.execvp(criu[0], [*criu, "swrk", str(sock)])
+
+
+def _answer_restore(settings: Settings, fds: list[int]) -> Answered:
+    request = _request(fds, 1)
+    spec = RestoreSpec.unpack(request["spec"])
+    if os.geteuid() != 0 or cgroup.unavailable():
+        raise LevelUnavailable("a session can be restored by root only", hint="`hold doctor`")
+    criu = tuple(request["criu"])
+    try:
+        return _restore(settings, spec, criu, bytes.fromhex(request["facts"]), fds[1])
+    except OSError as error:
+        raise RestoreFailed(f"cannot restore it: {error.strerror or error}") from error
+
+
+def _restore(
+    settings: Settings, spec: RestoreSpec, criu: tuple[str, ...], facts: bytes, images: int
+) -> Answered:
+    with contextlib.ExitStack() as undo, contextlib.ExitStack() as temporary:
+        terminal = pty.open_private(spec.size, spec.uid)
+        undo.callback(os.close, terminal.master)
+        for fd in (terminal.slave, terminal.devpts):
+            temporary.callback(os.close, fd)
+        directory = _make_group(settings.instance, spec.session)
+        undo.callback(_end_group, directory)
+        page = -1
+        if spec.tree.gate:
+            page = gate_page.make()
+            undo.callback(os.close, page)
+        path = f"{settings.keepers}/{spec.session}.sock"
+        listener = temporary.enter_context(_listen(settings.keepers, spec.session))
+        undo.callback(_unlink, path)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        undo.enter_context(ours)
+        temporary.enter_context(theirs)
+        order = RestoreOrder(
+            keeper=settings.keeper,
+            keeper_path=path,
+            listener=listener.fileno(),
+            connection=theirs.fileno(),
+            gate_page=page,
+            spec=spec,
+            criu=criu,
+            facts=facts,
+            images=images,
+            master=terminal.master,
+            slave=terminal.slave,
+            devpts=terminal.devpts,
+            group=directory,
+        )
+        progress = _run(
+            lambda status, verdict: help_restore(order, status, verdict),
+            _restore_problem,
+            RESTORE_TIMEOUT_S,
+        )
+        inner = {procfs.inner_pid(pid): pid for pid in cgroup.processes(directory)}
+        undo.pop_all()
+    place = spec.before.replace(
+        pid=progress.pid, shell_pid=inner.get(spec.tree.shell, 0), cgroup=directory
+    )
+    gate = () if progress.gate < 0 else (progress.gate, page)
+    reply = {
+        "place": place.pack(),
+        "keeper_pid": progress.keeper_pid,
+        "skipped": {},
+        **progress.restored,
+    }
+    return reply, [terminal.master, progress.pidfd, ours.detach(), *gate]
+
+
+def _restore_problem(progress: _Progress) -> HoldfastError | None:
+    if progress.failure is None:
+        if progress.pid and progress.pidfd >= 0 and progress.restored:
+            return None
+        return RestoreFailed("the process that restores it ended before it reported anything")
+    number, _, text = progress.failure
+    if number == errno.ETIMEDOUT:
+        return RestoreFailed(f"it was not restored within {RESTORE_TIMEOUT_S:.0f} s")
+    return RestoreFailed(f"CRIU cannot restore it: {text}")
 
 
 def _launch(
@@ -191,14 +320,22 @@ def _launch(
             inside=inside,
             outside=outside,
         )
-        progress = _run(order, terminal.master)
+        master = terminal.master
+
+        def help_it(status: socket.socket, verdict: int) -> NoReturn:
+            os.close(master)
+            help_launch(order, status, verdict)
+
+        progress = _run(help_it, lambda found: _problem(order, found), LAUNCH_TIMEOUT_S)
         undo.pop_all()
     place = Place(
         pid=progress.pid,
         shell_pid=progress.program_pid,
         tty=terminal.path,
         cgroup=directory,
-        mounts=(*(path for path in order.mounts if path not in progress.skipped), *spec.kept),
+        mounts=tuple(path for path in order.mounts if path not in progress.skipped),
+        hidden=tuple(os.path.realpath(path) for path in spec.hidden) if contained else (),
+        kept=spec.kept if contained else (),
     )
     gate = () if progress.gate < 0 else (progress.gate, page)
     if page >= 0 and not gate:
@@ -244,9 +381,14 @@ def _make_group(instance: str, session: SessionId) -> str:
     return cgroup.create(home, session)
 
 
-def _run(order: LaunchOrder, master: int) -> _Progress:
-    """Fork the helper and follow the reports. Gives the session running, or raises with nothing
-    of it left."""
+def _run(
+    help_it: Callable[[socket.socket, int], NoReturn],
+    problem_of: Callable[[_Progress], HoldfastError | None],
+    timeout_s: float,
+) -> _Progress:
+    """Fork the helper and follow the reports. Gives the session as it was started, or raises with
+    nothing of it left. `help_it`: what the helper does, with its end of the reports and where it
+    hears the verdict."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # The kernel then names the sender of each report, in our numbering: how the pid of a program
     # in another pid namespace is learnt without a race.
@@ -258,15 +400,14 @@ def _run(order: LaunchOrder, master: int) -> _Progress:
         try:
             ours.close()
             os.close(verdict_in)
-            os.close(master)
-            help_launch(order, theirs, verdict_out)
+            help_it(theirs, verdict_out)
         finally:
             os._exit(70)
     theirs.close()
     os.close(verdict_out)
     try:
-        _follow(ours, progress)
-        problem = _problem(order, progress)
+        _follow(ours, progress, timeout_s)
+        problem = problem_of(progress)
         if problem is None:
             os.write(verdict_in, b"k")
             progress.keeper_pid = helper
@@ -281,21 +422,21 @@ def _run(order: LaunchOrder, master: int) -> _Progress:
             if fd >= 0:
                 os.close(fd)
         raise problem
-    _keepers.add(helper)
+    _children.add(helper)
     return progress
 
 
-def _reap_keepers(*_: object) -> None:
+def _reap_children(*_: object) -> None:
     """On SIGCHLD: those that have exited. Never anything else, which is waited for where it is
     started."""
-    for pid in list(_keepers):
+    for pid in list(_children):
         with contextlib.suppress(ChildProcessError):  # in a child of ours they are nobody's
             if os.waitpid(pid, os.WNOHANG)[0]:
-                _keepers.discard(pid)
+                _children.discard(pid)
 
 
-def _follow(status: socket.socket, progress: _Progress) -> None:
-    deadline = time.monotonic() + LAUNCH_TIMEOUT_S
+def _follow(status: socket.socket, progress: _Progress, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
     space = socket.CMSG_SPACE(12) + socket.CMSG_SPACE(8)
     while True:
         left = deadline - time.monotonic()
@@ -326,6 +467,9 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
             progress.failure = (number, "program", os.strerror(number))
         return
     number = struct.unpack("i", data[1:5])[0]
+    if data[:1] == REPORT_RESTORED:
+        progress.restored = json.loads(data[5:])
+        return
     first, _, second = data[5:].decode(errors="surrogateescape").partition("\0")
     if data[:1] == REPORT_STARTED:
         progress.pid = number
@@ -371,6 +515,9 @@ def _unfound(name: str, number: int) -> str:
 def _unreachable(cwd: str, number: int) -> str:
     why = {errno.ENOENT: "does not exist", errno.ENOTDIR: "is not a directory"}
     return f"directory {cwd} {why.get(number, f'is not accessible: {os.strerror(number)}')}"
+
+
+_ANSWERS = {b"launch": _answer_launch, b"criu": _answer_criu, b"restore": _answer_restore}
 
 
 def main(arguments: list[str]) -> int:

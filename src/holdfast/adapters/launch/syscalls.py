@@ -17,7 +17,7 @@ _libc.syscall.restype = ctypes.c_long
 
 # Calls younger than 2019 have one number on every architecture; pivot_root is older.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-_MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3 = 429, 430, 431, 432, 435
+_OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3 = 428, 429, 430, 431, 432, 435
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWCGROUP = 0x0200_0000
@@ -38,6 +38,7 @@ _AT_FDCWD = -100
 _MOVE_MOUNT_F_EMPTY_PATH = 4
 _FSCONFIG_SET_STRING, _FSCONFIG_CMD_CREATE = 1, 6
 _CLOEXEC = 1  # FSOPEN_CLOEXEC and FSMOUNT_CLOEXEC alike
+_OPEN_TREE_CLONE = 1
 
 
 def _checked(result: int, what: str) -> int:
@@ -114,8 +115,15 @@ def mount_by_descriptor(kind: str, options: dict[str, str]) -> int:
         os.close(opened)
 
 
+def bind_by_descriptor(path: str) -> int:
+    """A bind of what is at this path, without what is mounted below it, mounted nowhere yet."""
+    return _syscall(
+        f"open_tree {path}", _OPEN_TREE, _AT_FDCWD, _text(path), _OPEN_TREE_CLONE | os.O_CLOEXEC
+    )
+
+
 def move_mount(mounted: int, target: str) -> None:
-    """Attach what `mount_by_descriptor` gave at a path of this mount namespace."""
+    """Attach what one of the two above gave at a path of this mount namespace."""
     _syscall(
         f"move_mount to {target}",
         *(_MOVE_MOUNT, mounted, b"", _AT_FDCWD, _text(target), _MOVE_MOUNT_F_EMPTY_PATH),

@@ -84,7 +84,8 @@ def _special_files(process: Process) -> Iterator[DeletedFile | str]:
         path = f"/proc/{process.pid}/fd/{file.fd}"
         with contextlib.suppress(OSError):
             if file.kind == "deleted":
-                yield DeletedFile(file.fd, file.path, os.stat(path).st_size)
+                # As CRIU counts: what it has on disk, and not how far it reaches.
+                yield DeletedFile(file.fd, file.path, os.stat(path).st_blocks * 512)
             elif file.kind == "file" and _is_queue(path):
                 yield f"fd {file.fd}: message queue {file.path}"
 

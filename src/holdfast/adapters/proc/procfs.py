@@ -72,6 +72,13 @@ def stat_of(pid: int) -> Stat:
     )
 
 
+def inner_pid(pid: int) -> int:
+    """Its number in the innermost pid namespace that it is in."""
+    lines = read(f"/proc/{pid}/status").splitlines()
+    line = next((line for line in lines if line.startswith(b"NSpid:")), b"NSpid: %d" % pid)
+    return int(line.split()[-1])
+
+
 def task_state(pid: int, tid: int) -> str:
     """The letter alone, of one task."""
     return read(f"/proc/{pid}/task/{tid}/stat").rpartition(b") ")[2][:1].decode()
@@ -154,3 +161,11 @@ def _descent(root: int, most: int) -> list[int]:
         seen.update(fresh)
         todo += fresh
     return found
+
+
+def pid_inside(pid: int) -> int:
+    """Its number in the innermost pid namespace that it is in. Raises OSError."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"NSpid:"):
+            return int(line.split()[-1])
+    return pid

@@ -7,16 +7,21 @@ sockets it has are kept. Nothing is parsed from /proc/net, whose text form costs
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import struct
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 _NETLINK_SOCK_DIAG = 4
-_SOCK_DIAG_BY_FAMILY = 20
-_NLM_F_REQUEST_DUMP = 0x301
+_SOCK_DIAG_BY_FAMILY, _SOCK_DESTROY = 20, 21
+_NLM_F_REQUEST_DUMP, _NLM_F_REQUEST_ACK = 0x301, 0x005
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _ALL_STATES, _LISTEN = 0xFFFFFFFF, 1 << 10
+# Every state in which there is a peer that may still hear of it: syn-sent, syn-recv, established,
+# the fin-waits, close-wait, last-ack, closing.
+_CONNECTED = sum(1 << state for state in (1, 2, 3, 4, 5, 8, 9, 11))
 _TIMEOUT_S = 1.0  # the kernel answers a dump at once; this only keeps a fault from hanging us
 _RECEIVE_BYTES = 64 << 10
 
@@ -128,6 +133,61 @@ def listening() -> list[ListeningSocket]:
                     below = protocol == socket.IPPROTO_TCP and place in above
                     found.append(ListeningSocket(inode, *place, below))
     return found
+
+
+class TcpConnection(NamedTuple):
+    """A TCP connection, one end of it. An IPv4 address is the same however the socket writes it."""
+
+    inode: int
+    local: tuple[str, int]
+    remote: tuple[str, int]
+    family: int
+    id: bytes  # by which the kernel knows it
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both ends, for people."""
+        first, second = (
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            for host, port in (self.local, self.remote)
+        )
+        return first, second
+
+
+_ID_AT, _ID_BYTES = 4, 48
+
+
+def connections() -> list[TcpConnection]:
+    """Every one of this network namespace. Raises OSError as `look_up` does."""
+    found = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
+        netlink.settimeout(_TIMEOUT_S)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            for body in _dump_inet(netlink, family, socket.IPPROTO_TCP, _CONNECTED):
+                _, _, _, _, sport, dport, source, target, inode = _INET_ANSWER.unpack_from(body)
+                local, remote = _end(family, source, sport), _end(family, target, dport)
+                id = bytes(body[_ID_AT : _ID_AT + _ID_BYTES])
+                found.append(TcpConnection(inode, local, remote, family, id))
+    return found
+
+
+def destroy(connection: TcpConnection) -> None:
+    """Reset it: its program gets ECONNABORTED. Needs root."""
+    head = struct.pack("=BBBBI", connection.family, socket.IPPROTO_TCP, 0, 0, _ALL_STATES)
+    request = head + connection.id
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
+        netlink.settimeout(_TIMEOUT_S)
+        size = _HEADER.size + len(request)
+        netlink.send(_HEADER.pack(size, _SOCK_DESTROY, _NLM_F_REQUEST_ACK, 1, 0) + request)
+        answer = netlink.recv(_RECEIVE_BYTES)
+    error = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+    if error and error != errno.ENOENT:  # it may have ended by itself
+        raise OSError(error, f"a connection cannot be reset: {os.strerror(error)}")
+
+
+def _end(family: int, address: bytes, port: bytes) -> tuple[str, int]:
+    host = _host(family, address).removeprefix("::ffff:")
+    return host, int.from_bytes(port, "big")
 
 
 def _dump_inet(netlink: socket.socket, family: int, protocol: int, states: int) -> Iterator[bytes]:

@@ -34,16 +34,41 @@ def copy(memfd: int) -> int:
     fresh = os.memfd_create("holdfast-ring", os.MFD_CLOEXEC)
     os.ftruncate(fresh, size)
     try:
-        at = 0
-        while at < size:
-            try:
-                begin = os.lseek(memfd, at, os.SEEK_DATA)
-            except OSError:  # ENXIO: only a hole is left
-                break
-            at = os.lseek(memfd, begin, os.SEEK_HOLE)
-            while begin < at:
-                begin += os.pwrite(fresh, os.pread(memfd, min(at - begin, 1 << 20), begin), begin)
+        _copy_data(memfd, fresh)
     finally:
         os.lseek(memfd, position, os.SEEK_SET)
     os.lseek(fresh, position, os.SEEK_SET)
     return fresh
+
+
+def save(memfd: int, path: str) -> None:
+    """Into a file, holes left out. While nobody writes."""
+    with open(path, "wb") as file:
+        os.ftruncate(file.fileno(), os.fstat(memfd).st_size)
+        _copy_data(memfd, file.fileno())
+
+
+def load(path: str) -> int:
+    """What `save` wrote, in a memfd of its own; its file position is where the header says."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        memfd = os.memfd_create("holdfast-ring", os.MFD_CLOEXEC)
+        os.ftruncate(memfd, size)
+        _copy_data(file.fileno(), memfd)
+    words = memoryview(os.pread(memfd, LEDGER_AT, 0)).cast("Q")
+    at = words[HEAD_WORD] % words[CAPACITY_WORD] if words[CAPACITY_WORD] else 0
+    os.lseek(memfd, DATA_AT + at, os.SEEK_SET)
+    return memfd
+
+
+def _copy_data(source: int, target: int) -> None:
+    """All but the holes; the file position of the source is moved."""
+    size, at = os.fstat(source).st_size, 0
+    while at < size:
+        try:
+            begin = os.lseek(source, at, os.SEEK_DATA)
+        except OSError:  # ENXIO: only a hole is left
+            return
+        at = os.lseek(source, begin, os.SEEK_HOLE)
+        while begin < at:
+            begin += os.pwrite(target, os.pread(source, min(at - begin, 1 << 20), begin), begin)

@@ -184,13 +184,15 @@ class Ring:
             waiting -= count
 
 
-def make_conduit() -> int:
-    """A pipe as one descriptor, open for both directions: half the descriptors to keep."""
+def make_conduit(content: bytes = b"") -> int:
+    """A pipe as one descriptor, open for both directions: half the descriptors to keep. `content`:
+    what is in it, as it was in another one."""
     reader, writer = os.pipe()
     try:
         # A user with very many pipes is given small ones: ask for the usual size, and fail if it
         # cannot be had rather than lose something later.
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 16 * PAGE)
+        os.write(writer, content)
         flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
         return os.open(f"/proc/self/fd/{reader}", flags)
     finally:

@@ -174,7 +174,9 @@ def _zsh(
     return Integration(tuple(started), ours, "zsh", exact_line_key=_EXACT_LINE_KEY)
 
 
-_FISH_OPTIONS = frozenset({"-l", "--login", "-i", "--interactive", "-P", "--private"})
+_FISH_OPTIONS = frozenset(
+    ("-l", "--login", "-i", "--interactive", "-P", "--private", "-N", "--no-config")
+)
 
 
 def _fish(argv: tuple[str, ...], ours: dict[str, str], login: bool) -> Integration | None:

@@ -38,8 +38,8 @@ _READ_BYTES = 256 << 10
 # They change by themselves, or are told apart from the environment.
 _VOLATILE = frozenset({
     "_", "PWD", "OLDPWD", "SHLVL", "LINES", "COLUMNS", "RANDOM", "SRANDOM", "SECONDS", "LINENO",
-    "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID", "OPTIND",
-    "OPTARG", "REPLY", "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
+    "BASHPID", "BASH_COMMAND", "HISTCMD", "EPOCHSECONDS", "EPOCHREALTIME", "PPID",
+    "READLINE_LINE", "READLINE_POINT", "READLINE_MARK", "READLINE_ARGUMENT",
     "TTYIDLE", "status", "pipestatus", "PIPESTATUS", "BASH_LINENO", "CMD_DURATION", "history",
 })  # fmt: skip
 _OURS = ("__hold_", "HOLD_SHELL_")

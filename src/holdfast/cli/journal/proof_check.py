@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from holdfast.cli.journal.files import read_file
-from holdfast.journal.excerpt import records_of
+from holdfast.cli.journal.proof_records import read_records
 from holdfast.journal.proof import WITNESS_BYTES, SignedProof, check_signed, check_witness, linked
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.record import Malformed, Record
@@ -24,7 +24,7 @@ def checked(
     what: str, records_path: str, session: str | None, first: int | None, last: int | None
 ) -> ProofFinding:
     """`what` is a witness in hexadecimal, or a file with one or with a signed proof."""
-    records = _records(records_path) if records_path else None
+    records = read_records(records_path) if records_path else None
     given = _witness(what) or _read(what)
     if isinstance(given, bytes):
         return _check_witness(given, records, session, first, last)
@@ -75,16 +75,6 @@ def _read(path: str) -> bytes | SignedProof:
     except (ValueError, RecursionError) as error:  # Malformed is one too
         raise InvalidArgument(
             f"not a proof: {path}: {error}", hint="`hold proof NAME FROM TO` makes one"
-        ) from error
-
-
-def _records(path: str) -> list[bytes]:
-    try:
-        return list(records_of(read_file(path)))
-    except Malformed as error:
-        raise InvalidArgument(
-            f"not a journal's records: {path}: {error}",
-            hint="`hold proof NAME FROM TO --records FILE` writes them",
         ) from error
 
 

@@ -71,6 +71,9 @@ RULES: dict[str, Rule] = {
     # And the right to end it there: as a session is started, and as its loss is acknowledged.
     "revive": Rule(About.KNOWN, Right.INPUT),
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
+    "checkpoint": _LIVE,  # and the right `checkpoint` there; to end it with that, `end`
+    "checkpoints": _ANY,
+    "restore": _EVERYONE,  # the right `checkpoint` in the session that the checkpoint is of
     # Ways in.
     "input": _LIVE,
     "submit": _LIVE,
@@ -98,6 +101,7 @@ RULES: dict[str, Rule] = {
     "journal": _KNOWN,
     "verify": _KNOWN,
     "prove": _KNOWN,
+    "certificate": _KNOWN,
     "blame": _KNOWN,
     # The gate.
     "why": _LIVE,

@@ -49,6 +49,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
     "acknowledge": (Right.END,),  # also of those that it does not name
+    "checkpoint": (Right.CHECKPOINT,),  # to end it with that: the session machine
+    "checkpoints": _SEES,
     "input": _WRITES,
     "submit": _WRITES,
     "keys": _WRITES,
@@ -73,6 +75,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "journal": _SEES,
     "verify": _SEES,
     "prove": _SEES,
+    "certificate": _SEES,
     "blame": _SEES,
     "why": _SEES,
     "adopt": _WRITES,
@@ -85,6 +88,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "policy_set": _GRANTS,
     "policy_off": _GRANTS,
     # Everywhere.
+    "restore": (Right.CHECKPOINT,),
     "approve": (Right.APPROVE,),
     "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
@@ -118,7 +122,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
 
 SENSITIVE = frozenset(
     (
-        "end", "seize", "revoke_turn", "set_turn_policy", "resume", "add_actor", "revoke_actor",
+        "end", "checkpoint", "restore", "seize", "revoke_turn", "set_turn_policy", "resume",
+        "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
         "revive", "reap",

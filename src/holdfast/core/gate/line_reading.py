@@ -31,6 +31,7 @@ _TOKEN = re.compile(
 )
 _VARIABLE = re.compile(r"\$\{?(?:\([^()]*\))?[#!^=~+]*([A-Za-z_]\w*)")
 _POSITIONAL = re.compile(r"\$\{?[#!]?[1-9@*#]|\bshift\b|\bfor\s+\w+\s*(?:;|\n|do\b)")
+_OWN_NAME = re.compile(r"\$\{?0")
 _DESCRIPTOR = re.compile(r"(?:&|fd/|-u\s*)(\d+)\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
@@ -56,7 +57,8 @@ _PREFIXES = frozenset({
     "builtin", "command", "exec", "eval", "nohup", "env", "sudo", "doas", "su", "time", "xargs",
     "nice", "ionice", "setsid", "stdbuf", "timeout", "watch", "find", "parallel", "ssh", "chroot",
     "unshare", "nsenter", "trap", "alias", "function", "bash", "sh", "zsh", "fish", "dash", "ksh",
-    "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run", "entr",
+    "compgen", "strace", "ltrace", "flock", "script", "at", "batch", "crontab", "systemd-run",
+    "entr",
 })  # fmt: skip
 _EVALUATES = frozenset({
     "eval", "source", ".", "trap", "fc", "r", "bind", "zle", "complete", "autoload", "emulate",
@@ -168,6 +170,8 @@ def read_line(text: str) -> LineUse:
     use.everything = use.everything or _INDIRECT.search(text) is not None
     if _POSITIONAL.search(text):
         use.variables.add("@")
+    if _OWN_NAME.search(text):
+        use.variables.add("BASH_ARGV0")
     use.descriptors.update(_DESCRIPTOR.findall(text))
     # Where these lead to is unknown: they may be the shell's own.
     use.everything = use.everything or any(len(each) > 1 for each in use.descriptors)

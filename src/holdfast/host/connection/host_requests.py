@@ -31,6 +31,10 @@ class StoppableHost(Protocol):
     def shut_down(self) -> None:
         """Daemon, supervisor and relay; sessions run on."""
 
+    async def checkpoint_all(self, actor: ActorId) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Names of the sessions that are asleep now, and why others are not."""
+        ...
+
     async def end_all(self, actor: ActorId) -> None:
         """Every session that this actor may end."""
 
@@ -61,6 +65,9 @@ class HostRequests:
     async def shutdown(self, operator: OperatorConnection, request: m.Shutdown) -> m.Answer:
         if request.end_sessions:
             await self._host.end_all(operator.actor.id)
+        asleep, failed = (), {}  # type: tuple[str, ...], dict[str, str]
+        if request.checkpoint:
+            asleep, failed = await self._host.checkpoint_all(operator.actor.id)
         kept = tuple(sorted(live.spec.name for live in self._sessions.values()))
         asyncio.get_running_loop().call_soon(self._host.shut_down)
-        return m.HostStopped(request.id, kept)
+        return m.HostStopped(request.id, kept, asleep, failed)

@@ -19,6 +19,7 @@ from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.continuity.preflight import PreflightRequests
+from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.gate.action_requests import ActionRequests
 from holdfast.host.gate.approval_requests import ApprovalRequests
 from holdfast.host.gate.policy_requests import PolicyRequests
@@ -28,8 +29,9 @@ from holdfast.host.session.input_requests import InputRequests
 from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.requests import SessionRequests
 from holdfast.host.session.turn_requests import TurnRequests
+from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
-from holdfast.model.errors import Unsupported
+from holdfast.model.errors import SessionAsleep, Unsupported
 from holdfast.model.inside import Inside
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.forward import Forward
@@ -42,6 +44,16 @@ if TYPE_CHECKING:
 
 Reply = m.Answer | Awaitable[m.Answer | None] | None
 Handler = Callable[..., Reply]
+
+
+# What needs a live session enough to wake one that is asleep because nobody used it.
+WAKES = frozenset(("attach", "exec", "action", "forward"))
+
+
+class WakesSessions(Protocol):
+    """Brings a session back that is asleep."""
+
+    async def wake(self, stored: Stored, actor: str) -> None: ...
 
 
 class FindSessions(Protocol):
@@ -67,6 +79,7 @@ def handlers(
     actions: ActionRequests,
     approvals: ApprovalRequests,
     policy: PolicyRequests,
+    checkpoints: CheckpointRequests,
     preflight: PreflightRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
@@ -86,6 +99,9 @@ def handlers(
         "detach_terminals": session.detach_terminals,
         "end": session.end,
         "acknowledge": session.acknowledge,
+        "checkpoint": checkpoints.checkpoint,
+        "checkpoints": checkpoints.checkpoints,
+        "restore": checkpoints.restore,
         "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,
@@ -113,6 +129,7 @@ def handlers(
         "journal": journal.journal,
         "verify": journal.verify,
         "prove": journal.prove,
+        "certificate": journal.certificate,
         "blame": journal.blame,
         "why": provenance.why,
         "adopt": provenance.adopt,
@@ -160,12 +177,38 @@ class RequestTable:
         sessions: FindSessions,
         authority: Authority,
         host_uid: int,
+        waker: WakesSessions | None = None,
     ) -> None:
         self.rows: dict[str, tuple[Rule, Handler]] = {tag: (RULES[tag], rows[tag]) for tag in rows}
         self._sessions, self._authority, self._host_uid = sessions, authority, host_uid
+        self._waker = waker
 
     def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
         """The answer, or an awaitable of it, or None when a channel answers later."""
+        try:
+            return self._answer(operator, request)
+        except SessionAsleep:
+            stored = self._asleep(operator, request)
+            if stored is None or self._waker is None:
+                raise
+            return self._awake_first(self._waker, stored, operator, request)
+
+    def _asleep(self, operator: OperatorConnection, request: Any) -> Stored | None:
+        """The session that the request would wake; the actor may observe it."""
+        if request.tag not in WAKES:
+            return None
+        found = self._sessions.find(operator.actor, request.session, by_prefix=False)
+        return found if isinstance(found, Stored) and found.wakes else None
+
+    async def _awake_first(
+        self, waker: WakesSessions, stored: Stored, operator: OperatorConnection, request: m.Request
+    ) -> m.Answer | None:
+        """Judged again when it is awake, and by then by the session too."""
+        await waker.wake(stored, operator.actor.id)
+        reply = self._answer(operator, request)
+        return await reply if isinstance(reply, Awaitable) else reply
+
+    def _answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
         row = self.rows.get(request.tag)
         if row is None:
             raise Unsupported(f"this host does not know {request.tag!r}")

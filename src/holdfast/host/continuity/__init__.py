@@ -1,14 +1,22 @@
-"""What outlives a host: checkpoints.
+"""What outlives a host, and an incarnation: checkpoints.
 
-preflight.py        whether a session could be moved now
-image_store.py      checkpoints kept in a place: saved, listed, loaded, deleted
-image_writer.py     a directory of images, stored in chunks
-image_reader.py     the same directory, checked and given out
-image_manifest.py   what is stored of a checkpoint besides its chunks
-image_cutting.py    where images are cut into chunks
-image_cipher.py     how chunks are named and encrypted
-image_census.py     which chunks there are, and the quota
-image_job.py        one save or load in threads: progress, and stopping it
-reaper.py           sessions that nobody uses: warned of, evicted or ended
-checkpoint_book.py  which checkpoint of each session was the last
+session_continuity.py  sessions checkpointed and restored, for whoever in the host asks
+checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep in it
+restore.py             a checkpoint -> the same session, alive, in the next epoch
+restore_facts.py       what a checkpoint has besides CRIU's images
+requests.py            requests for these
+preflight.py           whether a session could be moved now
+image_store.py         checkpoints kept in a place: saved, listed, loaded, deleted
+image_writer.py        a directory of images, stored in chunks
+image_reader.py        the same directory, checked and given out
+image_manifest.py      what is stored of a checkpoint besides its chunks
+image_cutting.py       where images are cut into chunks
+image_cipher.py        how chunks are named and encrypted
+image_census.py        which chunks there are, and the quota
+image_job.py           one save or load in threads: progress, and stopping it
+eviction.py            idle sessions out of memory, and back when they are needed
+periodic.py            checkpoints that nobody asks for: now and then, and before the host stops
+preflight.py           whether a session could be moved now
+reaper.py              sessions that nobody uses: warned of, evicted or ended
+checkpoint_book.py     which checkpoint of each session was the last
 """

@@ -98,6 +98,11 @@ class ImageStore:
         """One of them, or the last of a session, as `load` would take it."""
         return (await self._off_loop(lambda _job: self._find(which))).checkpoint
 
+    def last_saved(self, session: SessionId) -> CheckpointId | None:
+        """As this host remembers, without asking the store."""
+        last = self._book.last(session)
+        return None if last is None else last.id
+
     async def delete(self, id: CheckpointId) -> None:
         async with self._changing:
             await self._off_loop(lambda _job: self._delete(id))

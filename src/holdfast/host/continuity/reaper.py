@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from holdfast.adapters.proc.work import work_of
 from holdfast.core import events as ev
@@ -60,31 +60,25 @@ class ReapedSession(Protocol):
     def handle(self, event: ev.SessionEvent) -> object: ...
 
 
-class Evicts(Protocol):
+S_contra = TypeVar("S_contra", bound=ReapedSession, contravariant=True)
+S = TypeVar("S", bound=ReapedSession)
+
+
+class Evicts(Protocol[S_contra]):
     """Takes a session out of memory without ending it."""
 
-    def can_evict(self, session: ReapedSession) -> bool: ...
+    def can_evict(self, session: S_contra, /) -> bool: ...
 
-    async def evict(self, session: ReapedSession, actor: str) -> None:
+    async def evict(self, session: S_contra, /, actor: str) -> None:
         """It is asleep when this returns. Raises HoldfastError; then it runs on."""
         ...
 
 
-class NoEviction:
-    """Of a host that cannot."""
-
-    def can_evict(self, session: ReapedSession) -> bool:
-        return False
-
-    async def evict(self, session: ReapedSession, actor: str) -> None:
-        raise AssertionError("nothing can be evicted here")
-
-
-class Reaper:
+class Reaper(Generic[S]):
     """Of one host."""
 
     def __init__(
-        self, sessions: Mapping[SessionId, ReapedSession], policy: IdlePolicy, evicts: Evicts
+        self, sessions: Mapping[SessionId, S], policy: IdlePolicy, evicts: Evicts[S]
     ) -> None:
         self._sessions, self._policy, self._evicts = sessions, policy, evicts
         self._standing: dict[SessionId, Standing] = {}
@@ -226,7 +220,7 @@ class Reaper:
                 done += 1
                 await self._reap(live, each, HOST_ACTOR)
 
-    def _warn(self, live: ReapedSession, due: Due) -> None:
+    def _warn(self, live: S, due: Due) -> None:
         """In its journal, and to everybody who hears of it."""
         standing = self._standing[due.id]
         self._standing[due.id] = standing.replace(warned_at=now())
@@ -235,7 +229,7 @@ class Reaper:
         self._tell(live, due, "warned")
         log.info("%s is idle (%s): %s at %.0f", live.spec.name, due.why, due.action, due.at)
 
-    async def _reap(self, live: ReapedSession, due: Due, actor: str) -> str:
+    async def _reap(self, live: S, due: Due, actor: str) -> str:
         """Gives why it failed; "": it did not."""
         standing = self._standing[due.id]
         entry = entries.ReapedEntry(due.action.value, due.why, standing.idle_since)
@@ -256,7 +250,7 @@ class Reaper:
         log.info("%s was reaped (%s): %s", live.spec.name, due.why, due.action)
         return ""
 
-    def _tell(self, live: ReapedSession, due: Due, step: str) -> None:
+    def _tell(self, live: S, due: Due, step: str) -> None:
         event = m.ReapEvent(due.id, live.spec.name, step, due.action.value, due.why, now(), due.at)
         for operator in live.presence.recipients():
             operator.event(event)

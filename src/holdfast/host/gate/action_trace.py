@@ -113,7 +113,9 @@ def _wanted(found: list[_Found], wanted: str, asker: str) -> _Found:
     latest = ", ".join(each.body.action for each in found[-_NAMED:])
     raise InvalidArgument(
         f"no action of this session has the id, key or command number {wanted[:40]!r}",
-        hint=f"its latest actions: {latest}" if latest else "no action was submitted to it",
+        hint=f"its latest actions: {latest}"
+        if latest
+        else "submit one first: there was none in this session",
     )
 
 

@@ -43,6 +43,7 @@ from holdfast.model.shell_state import ShellState, shapes_commands
 _KEYS_RECORDED = 64  # of one command in the journal; a file that is sourced may change thousands
 _USES_RECORDED = 16  # the same, of the state that it used
 _KEYS = ("key:", "var:fish_key_bindings")
+_OF_KEYS = ("var:EDITOR", "var:VISUAL", "var:FCEDIT", "var:INPUTRC")  # that some key starts, reads
 _ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
 _OF_SIZE = ("WINCH", "COLUMNS", "LINES")
 _COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
@@ -333,7 +334,7 @@ class SessionProvenance:
         """Everybody behind what another key than Enter does with this line. Completion may call any
         function; what else a key is bound to, the shell's bindings say."""
         parts = self._parts(text, authors)
-        kinds = (*_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
+        kinds = (*_KEYS, *_OF_KEYS, "option:", *(("func:", "alias:") if key == b"\t" else ()))
         for name, origin in self.book.entries.items():
             if name.startswith(kinds):
                 parts += [

@@ -59,7 +59,11 @@ _ERASE_LINE = b"\x15"  # what a terminal in line mode takes for that, unless it 
 
 
 _MACRO = (b"\x18e", b"\x18")  # of keys that were recorded; the second: what follows is not here yet
-_NEEDS = {EffectKind.SIGNAL: Right.SIGNAL, EffectKind.END: Right.END}
+_NEEDS = {
+    EffectKind.SIGNAL: Right.SIGNAL,
+    EffectKind.END: Right.END,
+    EffectKind.CHECKPOINT: Right.CHECKPOINT,
+}
 
 
 class TerminalReader(NamedTuple):

@@ -110,6 +110,8 @@ def present(
 def state(decided: State, evidence: Callable[[], Evidence]) -> SessionState:
     """What the session is doing, from kernel evidence where the session machine does not say."""
     if decided.is_over:
+        if decided.is_asleep:
+            return SessionState.ASLEEP
         return SessionState.LOST if decided.is_lost else SessionState.ENDED
     if decided.shows_halted:
         return SessionState.HALTED

@@ -25,6 +25,7 @@ from holdfast.model.limits import (
     EXECS_REMEMBERED,
     KEYED_EXECS_REMEMBERED,
 )
+from holdfast.model.shell_line import quoted
 from holdfast.wire.messages import session as m
 
 
@@ -126,7 +127,8 @@ class Executions:
         if request.key and not request.command:
             raise InvalidArgument(
                 "no command of this actor is known here by this key",
-                hint="it was not begun, or so many were begun since that it is no longer kept",
+                hint="look at the session before you run it again: it was never begun, or so many "
+                "were begun since that it is no longer kept",
             )
         return None
 
@@ -194,6 +196,9 @@ def command_bytes(command: str, *, bracketed: bool, shell: str = "", exact: byte
     if not command.strip():
         raise InvalidArgument("an empty command line runs nothing")
     _check_plain(command, bracketed)
+    if "\n" in command and not bracketed:
+        # Its lines would be several commands, of which the first one's end would count.
+        command = f"eval {quoted(command, fish=shell == 'fish')}"
     if shell == "fish" and not command.endswith("\\"):
         command += " "  # or fish would take its last word for an abbreviation, at Enter
     text = command.encode()

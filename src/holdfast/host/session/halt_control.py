@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.adapters.halt import cgroup, freeze
@@ -60,6 +60,7 @@ class HaltControl:
         self._report, self._save, self._spawn = report, save, spawn
         self._is_closed, self._fence_holds = is_closed, fence_holds
         self._lock = asyncio.Lock()
+        self._undisturbed = False
         self._latest: asyncio.Task[HaltResult] | None = None
         self._thawing: asyncio.Task[bool] | None = None
         self._stopped: tuple[Stopped, ...] = kept.stopped if kept else ()
@@ -152,6 +153,17 @@ class HaltControl:
             caught=halted.caught,
         )
 
+    @contextlib.asynccontextmanager
+    async def undisturbed(self) -> AsyncIterator[None]:
+        """CRIU stops the tree and lets it run on: meanwhile nobody else does, since a frozen task
+        cannot do what CRIU asks of it. What is asked for meanwhile is done right afterwards."""
+        async with self._lock:
+            self._undisturbed = True
+            try:
+                yield
+            finally:
+                self._undisturbed = False
+
     # -- resume ---------------------------------------------------------------------------------
 
     def thaw(self, by: str) -> None:
@@ -178,8 +190,9 @@ class HaltControl:
 
     def fence(self) -> None:
         """Stop it at once: the kernel is asked here and now, and what it says comes later."""
-        with contextlib.suppress(OSError):  # the tree may be ending
-            cgroup.ask_to_freeze(self._place.cgroup)
+        if not self._undisturbed:
+            with contextlib.suppress(OSError):  # the tree may be ending
+                cgroup.ask_to_freeze(self._place.cgroup)
         self.reconcile()
 
     def reconcile(self) -> None:

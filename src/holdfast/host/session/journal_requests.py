@@ -11,6 +11,7 @@ from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.session_memory.output_ring import Ring
 from holdfast.adapters.signing import check
 from holdfast.host.access.actor_book import ActorBook
+from holdfast.host.clock import now
 from holdfast.host.connection.operator_connection import OperatorConnection
 from holdfast.host.session import blame
 from holdfast.host.session.blame import Gathered
@@ -20,9 +21,11 @@ from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.journal import entries
+from holdfast.journal.certificate import Certificate, certify, life_of
 from holdfast.journal.judging import judge
 from holdfast.journal.proof import prove
 from holdfast.journal.pruned import PrunedJournal
+from holdfast.journal.verdict import VerdictKind
 from holdfast.model.errors import HoldfastError, InvalidArgument, JournalDamaged
 from holdfast.model.ids import SessionId
 from holdfast.model.info import Judgement
@@ -98,6 +101,13 @@ class JournalRequests:
     ) -> m.Answer:
         records = self._records(found)
         return await asyncio.to_thread(records.proven, request.id, request.first, request.last)
+
+    async def certificate(
+        self, _: OperatorConnection, request: journal_messages.Certify, found: Found
+    ) -> m.Answer:
+        records = self._records(found)
+        certificate = await asyncio.to_thread(records.certified)
+        return journal_messages.Certified(request.id, certificate.text())
 
     async def blame(
         self, _: OperatorConnection, request: journal_messages.Blame, found: Found
@@ -199,6 +209,22 @@ class Records:
         records = reader.records(first, last)
         proof = prove(began.body, began.epoch, records, self._store.host_key.sign)
         return journal_messages.Proven(request, proof.witness, proof.text())
+
+    def certified(self) -> Certificate:
+        """Of the whole journal, which must be intact."""
+        reader = JournalReader(self._directory)
+        verdict = reader.verify(self.session, check)
+        if verdict.outcome is VerdictKind.DAMAGED:
+            raise JournalDamaged(
+                f"nothing can be certified: {verdict.text()}", hint="`hold verify` tells more"
+            )
+        last = min(self._known_through or verdict.last_seq, verdict.last_seq)
+        life = life_of(reader.entries(1, last))
+        began = next(reader.entries(1, 1))
+        assert isinstance(began.body, entries.Began)  # life_of has looked
+        host = self._store.host_key
+        proof = prove(began.body, began.epoch, reader.records(1, last), host.sign)
+        return certify(life, proof, now(), host.sign)
 
     def _last(self, reader: JournalReader) -> int:
         return self._known_through or reader.verify(self.session, check).last_seq

@@ -104,6 +104,9 @@ class LiveSession:
         "watching",
     )  # fmt: skip
 
+    output: OutputPump
+    commands: ShellCommands
+
     def __init__(
         self,
         daemon: Daemon,
@@ -151,6 +154,7 @@ class LiveSession:
                 halted=parcel.halt is not None,
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
+                checkpointing=bool(parcel.asleep_in),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
             in_force=self._in_force(),
@@ -159,6 +163,7 @@ class LiveSession:
             pinned=parcel.pinned,
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
+            asleep_in=parcel.asleep_in,
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -178,7 +183,9 @@ class LiveSession:
         cwd = partial(describe.cwd, spec)
         self.view = View(ring, parcel.size, daemon.make_screen)
         writer.growth = partial(daemon.usage.disk_growth, spec.uid)
-        self.journal = SessionRecord(spec.id, lambda: self.spec.epoch, ring, writer, spawn)
+        self.journal = SessionRecord(
+            spec.id, lambda: self.spec.epoch, ring, writer, spawn, daemon.counts.signatures.written
+        )
         self.since = StateSince(lambda: core.state, parcel.since)
         self.watching = StateWatch(
             activity, partial(daemon.operators.state_changed, self), besides=self._shaped_by
@@ -327,6 +334,7 @@ class LiveSession:
         self.presence = Presence(
             core.attachments,
             self.journal,
+            standing=lambda: (spec.place.shell_pid or spec.place.pid, ring.head, ring.tail),
             handle=handle,
             looked=self.handoffs.looked,
             is_closed=lambda: self.is_closed,
@@ -404,7 +412,8 @@ class LiveSession:
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
-            self.custody.flush_to_pty()
+            if not self.core.inputs.held:
+                self.custody.flush_to_pty()
         self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
         if self.leasing is not None:
@@ -461,6 +470,11 @@ class LiveSession:
                 self.halts.freeze(actor, only)
             case do.Thaw():
                 self.halts.thaw(actor)
+            case do.HoldTyping():
+                self.custody.pause()
+            case do.ReleaseTyping():
+                if not self.is_fenced:
+                    self.custody.flush_to_pty()
             case do.Fence():
                 self._fence()
             case do.RecordFence(cause=cause):
@@ -707,6 +721,8 @@ class LiveSession:
         if self.core.state.is_lost:
             store, name = self._daemon.store, self._daemon.actors.name
             info = self._last_known(info)
+            cause = self.core.ending.cause if self.core.ending is not None else None
+            self._daemon.counts.signatures.lost(cause.kind if cause is not None else "")
             in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
             info = info.replace(in_flight=in_flight)
         stored = Stored(info, self.spec.uid)
@@ -892,6 +908,7 @@ class LiveSession:
             self.since.look(),
             self.core.pinned,
             self._used_at,
+            self.core.asleep_in,
         )
         return kept.blob()
 

@@ -43,6 +43,7 @@ class SessionSpec(Record):
     created_by: str = ""  # id of the actor that started it; empty when an earlier version did
     exact_line_key: bytes = b""  # typed in front of an exec; its shell has it from its start
     gate_keys: bool = False  # its shell has those of the gate, too
+    checkpoint_every_s: float = 0.0  # seconds between checkpoints that nobody asks for; 0: none
     workspace: str = ""  # what policies call so; empty when an earlier version started it: its cwd
 
     @property
@@ -99,6 +100,7 @@ class StateBlob(Record):
     since: SavedSince | None = None  # since when it is halted or fenced
     pinned: bool = False  # it is not reaped
     used_at: float | None = None  # when an actor last did something with it; None: not known
+    asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -27,13 +27,16 @@ class Presence:
         attachments: Attachments,
         record: SessionRecord,
         *,
+        standing: Callable[[], tuple[int, int, int]],
         handle: Callable[[ev.ChannelClosed | ev.ActorDisconnected], object],
         looked: Callable[[str], None],
         is_closed: Callable[[], bool],
         may_see: Callable[[Actor], bool],
         watchers: Callable[[], Iterable[OperatorConnection]],
     ) -> None:
-        """`looked`: this actor saw everything until now."""
+        """`standing`: the main process, how far its output goes and since where it is held;
+        `looked`: this actor saw everything until now."""
+        self._standing = standing
         self._attachments, self._journal = attachments, record
         self._handle, self._looked, self._is_closed = handle, looked, is_closed
         self._may_see, self._watchers = may_see, watchers
@@ -78,7 +81,10 @@ class Presence:
         if self._attachments.seats_of(operator.id) > 1:
             return
         gap = max(0.0, now() - self._left_at.pop(operator.id, now()))
-        body = entries.AttachedEntry(operator.id, operator.client, observe, offset, gap)
+        pid, head, tail = self._standing()
+        body = entries.AttachedEntry(
+            operator.id, operator.client, observe, offset, gap, pid, head - tail, tail
+        )
         self._journal.record_best_effort(operator.actor.id, body)
 
     def record_detach(self, operator: OperatorConnection, channel: int) -> None:

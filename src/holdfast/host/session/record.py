@@ -66,7 +66,10 @@ class SessionRecord:
         ring: Ring,
         writer: JournalWriter,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        written: Callable[[Body], None],
     ) -> None:
+        """`written`: counts each entry."""
+        self._written = written
         self._session, self._epoch, self._spawn = session, epoch, spawn
         self._loop = asyncio.get_running_loop()
         self.burst = BurstPage(ring)
@@ -118,6 +121,11 @@ class SessionRecord:
         """Of the last entry."""
         return self._writer.chain.seq
 
+    @property
+    def head(self) -> bytes:
+        """Its hash."""
+        return self._writer.chain.head
+
     def record(self, actor: str, body: Body, *, forced: bool = False) -> int:
         """Write one entry, behind everything that happened before. Raises StorageFailed when it
         cannot be: then its effect must not happen."""
@@ -160,6 +168,7 @@ class SessionRecord:
 
     def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
         seq = self._writer.record(at, self._epoch(), actor, body, spend_reserve=fact)
+        self._written(body)
         self._sync_soon(forced)
         self._seal_later()
         return seq
@@ -356,13 +365,18 @@ class SessionRecord:
         return self._lost or (self._backlog.why if self._backlog.holds else "")
 
     def ended(self, ending: Ending) -> None:
-        """The last entry: how it ended, or that nobody can know (N9)."""
+        """The last entry: how it ended, or that nobody can know (N9). The journal of one that is
+        asleep goes on when it is restored."""
         self.flush()
         if self._writer.room() > JOURNAL_FACTS_BYTES:  # nothing else is in need of the reserve now
             with contextlib.suppress(StorageFailed):
                 self._backlog.write_counts(
                     lambda *what: self._write(*what, forced=False, fact=True), now()
                 )
+        if ending.checkpoint or ending.may_come_back:
+            with contextlib.suppress(StorageFailed):
+                self._writer.seal(now(), self._epoch())
+            return
         body: Body = entries.EndedEntry(ending.code, ending.signal, None)
         if ending.lost is not None:
             head = self._writer.chain.head

@@ -25,33 +25,56 @@ from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.limits import JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES
+from holdfast.model.record import Record
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.keeper_link import Collected, KeeperLink
+    from holdfast.host.session.lease import SessionLease
 
 log = logging.getLogger(__name__)
 
 
-def recover(daemon: Daemon, deposit: Collected, keeper: KeeperLink) -> LiveSession:
-    """The live session, with everything settled and nothing started (`LiveSession.start`)."""
+class RestoredLife(Record):
+    """The deposit is made of a checkpoint: what was recorded after that is of another life."""
+
+    actor: str  # who had it restored
+    through: int  # the last entry of the journal that is part of it
+    entry: entries.RestoredEntry
+
+
+def recover(
+    daemon: Daemon,
+    deposit: Collected,
+    keeper: KeeperLink,
+    restored: RestoredLife | None = None,
+    leasing: SessionLease | None = None,
+) -> LiveSession:
+    """The live session, with everything settled and nothing started (`LiveSession.start`).
+    `leasing`: of a restored one that is re-homeable."""
     parcel, fds = StateBlob.of_blob(deposit.blob), SessionFds(**deposit.fds)
     ring, ledger = _open_memory(fds)
     try:
         writer, recent = _open_journal(daemon.store, parcel.spec.id)
     except JournalDamaged as damage:
+        if restored is not None:
+            raise
         # Its record is broken, so its identity cannot go on; what runs does, as another.
         log.error("%s; its identity ends here", damage.message)
         return _recover_as_successor(daemon, keeper, parcel, fds, ring, ledger, damage.message)
-    lease = None
+    lease = leasing
     if parcel.lease is not None:
         spec = parcel.spec
         lease = daemon.leases.carry_on(spec.id, spec.process_tag, parcel.lease)
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, lease)
+    if restored is not None:
+        live.journal.happened(restored.actor, restored.entry, forced=True)
+        recent = [entry for entry in recent if entry.seq <= restored.through]
     live.journal.settle_inputs(ledger, recent)
     authority, scopes = daemon.actors.authority, live.scopes()
     missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
-    live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
+    if restored is None:
+        live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
     directory = daemon.store.directory(parcel.spec.id)
     live.commands.recover(directory, ledger.last_seq, recent)
     live.provenance.recover(recent, partial(_more, directory, writer.chain.seq))

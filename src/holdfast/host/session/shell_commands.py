@@ -27,6 +27,8 @@ from holdfast.adapters.shell.integration import (
     is_replaced,
     may_probe,
 )
+from holdfast.core import command_output
+from holdfast.core.command_output import BEGIN
 from holdfast.core.gate.commit_bytes import walks_history
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.line_authors import TypedLine
@@ -68,6 +70,8 @@ _LEAD_TO_A_SHELL = frozenset(
 GATE_LINE_WAIT_S = 2.0  # for a shell that waits for keys to say its line; then it is not known
 _PENDING_TRIES = 4  # to ask for a line that did not begin; a loaded machine may answer late
 _REPLACED_CHECK_MAX_S = 30.0  # between two looks whether a running command replaced the shell
+_PROMPT_BYTES = 64 << 10  # of the latest output, in which a prompt is looked for
+_PROMPT_END = b"B"  # the mark that bash and zsh print behind their prompt
 _SHOWN_CHARS = 200  # of the text at the prompt, in a refusal
 _PROBE_CONTEXT_BYTES = 16  # typed last: after some keys a shell takes the next one as text
 _LINE_WAIT_S = 0.5  # a shell at its prompt answers in a millisecond
@@ -199,6 +203,7 @@ class ShellCommands:
                 )
             if state is SessionState.PROMPT and self.exec.record.command is not None:
                 self._check_prompt_reported()
+            self._check_exec_reads_nothing(state)
             raise SessionBusy(
                 "another exec is running in this session",
                 hint=f"wait for it: `hold wait {name} --for prompt`",
@@ -231,17 +236,20 @@ class ShellCommands:
                 hint=look,
             )
         if not self.typed.at_prompt and last is not None:
-            text = last.text[:_SHOWN_CHARS]
-            raise TerminalInUse(
-                f"the shell still runs {text!r}, which reads the terminal",
-                hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` "
-                "ends most of them",
-            )
+            raise self._builtin_reads(last)
         if not self._provenance.prompt_seen or self.is_silent:
             raise NoShellIntegration(
                 "the shell waits for input at a prompt that it did not report",
                 hint=f"an empty line shows whether it does: `hold keys {name} Enter`; else {look}",
             )
+
+    def _builtin_reads(self, last: CommandRecord) -> TerminalInUse:
+        name, text = self._spec.name, last.text[:_SHOWN_CHARS]
+        return TerminalInUse(
+            f"the shell still runs {text!r}, which reads the terminal",
+            hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` ends "
+            "most of them",
+        )
 
     def _replaced_by(self) -> str:
         """The program that took the shell's place: by `exec`, typed or in a start-up file."""
@@ -250,10 +258,33 @@ class ShellCommands:
             return procfs.stat_of(pid).name if is_replaced(pid) else ""
         return ""
 
-    def _in_use(self, state: SessionState) -> TerminalInUse:
+    def _check_exec_reads_nothing(self, state: SessionState) -> None:
+        """Raise if the command that runs waits for the terminal: whoever waits for its end instead
+        of answering it may wait for ever."""
+        if state not in (SessionState.INPUT, SessionState.SECRET):
+            return
+        if pty.foreground_program(self._master)[1] != procfs.main_pid(self._spec.place):
+            raise self._in_use(state)
+        name = self._spec.name
+        wants = "a secret" if state is SessionState.SECRET else "a line"
+        raise SessionBusy(
+            f"another exec is running in this session, and waits for {wants}",
+            hint=f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-c` ends "
+            "most of them",
+        )
+
+    def _in_use(self, state: SessionState) -> SessionBusy:
         """Which program it is, and what to do. The group's first process may be gone; a shell below
         this one, here or on another machine, reports nothing to us."""
         name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
+        if pid == procfs.main_pid(self._spec.place):
+            if not self.typed.at_prompt and self.last is not None:
+                return self._builtin_reads(self.last)
+            return SessionBusy(
+                "the session's shell reads a line without its line editor",
+                hint=f"a line for it: `hold send {name} --enter LINE`; look with "
+                f"`hold screen {name}`",
+            )
         wants = "a secret" if state is SessionState.SECRET else "input"
         reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
         hint = f"answer it or end it: `hold attach {name}`"
@@ -618,9 +649,35 @@ class ShellCommands:
                 hint=f"look with `hold screen {self._spec.name}`; type with `hold send`",
             )
             self._give_up(execution, why)
+        elif self._is_prompt_shown_again(execution):
+            why = InputUnknown(
+                "the shell is at its prompt again and has not reported the command's end: the "
+                "command may have removed what reports it (PROMPT_COMMAND, precmd_functions)",
+                hint=f"look with `hold screen {self._spec.name}`; type with `hold send`",
+            )
+            self._give_up(execution, why)
         else:
             wait_s = min(2 * waited_s, _REPLACED_CHECK_MAX_S)
             self._loop.call_later(wait_s, self._check_replaced, execution, wait_s)
+
+    def _is_prompt_shown_again(self, execution: Execution) -> bool:
+        """By the mark at the end of the shell's prompt: `read -e` looks like the prompt, and has
+        none. A command can print one and look so, too; of that one it is said that its end is not
+        known, and no more."""
+        command = execution.record.command
+        if command is None or self._activity() is not SessionState.PROMPT:
+            return False
+        self._drain_output()
+        self.read_reports()
+        if self.exec is not execution:
+            return False
+        start = max(execution.record.offset, self._ring.head - _PROMPT_BYTES, self._ring.tail)
+        shown = b"".join(self._ring.read(start, self._ring.head))
+        begun = [found.end() for found in command_output.mark(BEGIN, command).finditer(shown)]
+        if not begun and start <= execution.record.offset:
+            return False
+        prompt = command_output.mark(_PROMPT_END, command)
+        return prompt.search(shown, begun[-1] if begun else 0) is not None
 
     def exec_held(self, operator: OperatorId, seq: int, approval: str) -> None:
         """Whoever waits for the command line of this input hears that it waits for approval."""

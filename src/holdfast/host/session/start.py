@@ -36,7 +36,12 @@ from holdfast.model.errors import (
 )
 from holdfast.model.home import Home, is_within, keys_of
 from holdfast.model.ids import SessionId
-from holdfast.model.limits import ARGV_KEPT_MAX_BYTES, ARGV_MAX_BYTES, LABELS_MAX
+from holdfast.model.limits import (
+    ARGV_KEPT_MAX_BYTES,
+    ARGV_MAX_BYTES,
+    CHECKPOINT_EVERY_MIN_S,
+    LABELS_MAX,
+)
 from holdfast.model.size import DEFAULT_SIZE
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
@@ -80,6 +85,11 @@ async def start(
         raise LevelUnavailable(
             f"at level {level} a re-homeable session could not be stopped for sure",
             hint="--level contained; `hold doctor` says what this host lacks for it",
+        )
+    if run.checkpoint_every_s and not level.reaches(Level.MOVABLE):
+        raise LevelUnavailable(
+            f"at level {level} a session cannot be checkpointed",
+            hint="--level movable; `hold doctor` says what this host lacks for it",
         )
     ring_bytes = config.check_ring(run.ring_bytes or daemon.config.ring_bytes)
     async with daemon.usage.place(actor.uid, user.pw_uid, ring_bytes):
@@ -230,6 +240,7 @@ async def _start(
             exact_line_key=integration.exact_line_key if integration else b"",
             gate_keys=integration is not None,
             workspace=run.workspace or cwd,
+            checkpoint_every_s=run.checkpoint_every_s,
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
@@ -308,6 +319,11 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         check_name(label, "label")
     if len(run.labels) > LABELS_MAX:
         raise LimitReached(f"more than {LABELS_MAX} labels")
+    if run.checkpoint_every_s and not run.checkpoint_every_s >= CHECKPOINT_EVERY_MIN_S:
+        raise InvalidArgument(
+            f"checkpoints are at least {CHECKPOINT_EVERY_MIN_S:g} s apart",
+            hint="--checkpoint-every 5m",
+        )
     if run.cwd and not run.cwd.startswith("/"):
         raise InvalidArgument("the working directory must be an absolute path")
     if run.workspace and not run.workspace.startswith("/"):

@@ -50,7 +50,7 @@ class CommandFile:
 
 def needs_file(command: str, *, is_here: bool, of_action: bool = False) -> bool:
     """`of_action`: the line of a structured action, of which a record keeps less."""
-    size, most = len(command.encode()), INPUT_MAX_BYTES - _AROUND_BYTES
+    size, most = len(command.encode(errors="surrogatepass")), INPUT_MAX_BYTES - _AROUND_BYTES
     if of_action:
         size, most = len(command), ACTION_COMMAND_MAX_CHARS
     if size <= most:

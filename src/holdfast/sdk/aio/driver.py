@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from holdfast.model.errors import HoldfastError, HostLost, from_code
-from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.errors import HoldfastError, HostLost, InvalidArgument, from_code
+from holdfast.model.limits import FRAME_MAX_BYTES, RECONNECT_DEADLINE_S
 from holdfast.sdk.client_core import client_machine
 from holdfast.sdk.client_core.output_reader import FellBehind
 from holdfast.sdk.client_core.retry_policy import LOCAL, RELAY
@@ -175,7 +175,13 @@ class AsyncDriver(asyncio.Protocol):
 
     def _write_numbered(self, request: m.Request) -> int:
         self._last_id += 1
-        self.write(encode(request.replace(id=self._last_id)))
+        frame = encode(request.replace(id=self._last_id))
+        if len(frame) > FRAME_MAX_BYTES:  # the host would end the connection, which others use
+            raise InvalidArgument(
+                f"a request of {len(frame)} bytes is over the limit of {FRAME_MAX_BYTES}",
+                hint="shorten its longest text",
+            )
+        self.write(frame)
         return self._last_id
 
     async def ask(self, request: m.Request) -> m.Answer:

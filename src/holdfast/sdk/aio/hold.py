@@ -105,11 +105,13 @@ class Hold:
         with_keys: bool = False,
         gate: bool = True,
         workspace: str = "",
+        checkpoint_every: float = 0.0,
         extra_env: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> Session:
         """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
         None: this program's own, when the host is on this machine; `extra_env` is added to it.
+        `checkpoint_every`: seconds between checkpoints that the host makes by itself; 0: none.
         `exist_ok`: a live session that has the `name` already is given instead, whatever it runs.
         Not repeated when the connection is lost: it might start two, so HostLost says to look
         first."""
@@ -134,6 +136,7 @@ class Hold:
             with_keys,
             gate,
             workspace,
+            checkpoint_every,
         )
         try:
             return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)

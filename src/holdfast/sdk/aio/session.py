@@ -166,6 +166,8 @@ class Session:
     ) -> Running:
         """Begin one command line, as `submit`, and give a handle on it as soon as the shell has
         begun it, or a policy holds it (`Running.held`). Its output can be read as it comes."""
+        if not command:
+            raise InvalidArgument("the command line is empty", hint="give one to run")
         fish = self.found.shell == "fish"
         if cwd or env:
             command = below_shell(command, cwd, env or {}, fish=fish)
@@ -549,6 +551,11 @@ class Session:
         reaches `address` acts as you. A lost host is looked for again, and connections wait."""
         from holdfast.sdk.aio.port_forward import PortForward
 
+        if not (0 < port < 1 << 16 and 0 <= (local or 0) < 1 << 16):
+            raise InvalidArgument(
+                f"not a port: {port if not 0 < port < 1 << 16 else local}",
+                hint="give a number from 1 to 65535",
+            )
         return PortForward(self._link.forwarder(self.id), port, local, address)
 
     async def end(self) -> Ending:

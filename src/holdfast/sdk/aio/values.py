@@ -13,7 +13,9 @@ from holdfast.model.turn_info import TurnInfo
 from holdfast.sdk.client_core.output_reader import Piece as Piece
 from holdfast.sdk.plain_text import plain
 
-StateName = Literal["working", "prompt", "input", "secret", "stopped", "halted", "ended", "lost"]
+StateName = Literal[
+    "working", "prompt", "input", "secret", "stopped", "halted", "ended", "asleep", "lost"
+]
 
 # What is waited for: a state, by its name or as the enum's member.
 WantedState = StateName | SessionState

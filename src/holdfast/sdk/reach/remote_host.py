@@ -41,7 +41,7 @@ from holdfast.wire.record_layer import OpenedRecord, RecordKind
 from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 
 _CONNECT_S = 40.0
-_OVER = ("ended", "lost")  # states of a session without a channel
+_OVER = ("ended", "asleep", "lost")  # states of a session without a channel
 _LINGER_S = 0.2  # for last words to go out
 _WAITING_MAX_BYTES = 1 << 20  # for a reader that is slow; then the relay is not read
 _OWN_IDS = 1 << 40  # requests of the bridge itself: above all that its user makes

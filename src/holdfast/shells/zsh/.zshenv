@@ -267,12 +267,18 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
         (( ! __hold_exactly )) || return 0
         __hold_exactly=1 __hold_histchars=$histchars
         histchars=$'\0\0'${histchars[3]}
+        # Plugins put a widget in its place that quotes what looks like an address.
+        { builtin zle -A bracketed-paste __hold_users_paste &&
+            builtin zle -A .bracketed-paste bracketed-paste; } 2>/dev/null
     }
 
     # When the line is read: the command may set them.
     __hold_expand_again() {
         (( __hold_exactly )) || return 0
         __hold_exactly=0 histchars=$__hold_histchars
+        { builtin zle -A __hold_users_paste bracketed-paste &&
+            builtin zle -D __hold_users_paste; } 2>/dev/null
+        return 0
     }
 
     # On the private key: the whole state, then the line as it stands in the editor.

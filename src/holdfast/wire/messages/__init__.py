@@ -8,6 +8,7 @@ journal        the journal, verdicts, proofs, blame
 admission      invites and devices
 gate_approvals effects that wait for approval
 gate_policy    policies of the gate
+checkpoints    checkpoints: made, listed, restored
 forward        connections to ports of a session
 gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
@@ -21,6 +22,7 @@ from __future__ import annotations
 from holdfast.wire.messages import (
     access,
     admission,
+    checkpoints,
     forward,
     gate_actions,
     gate_approvals,
@@ -39,7 +41,7 @@ from holdfast.wire.messages.base import Message
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
     *(gate_approvals, gate_policy, gate_actions, gate_provenance),
-    *(preflight,),
+    *(checkpoints, preflight),
 )
 BY_TAG = {
     each.tag: each

@@ -55,6 +55,18 @@ class Proven(Answer, tag="proven"):
     proof: str  # the signed form, as JSON
 
 
+class Certify(Request, tag="certificate"):
+    """A continuity certificate of the session. Answered by Certified."""
+
+    session: str
+
+
+class Certified(Answer, tag="certified"):
+    """A certificate; journal.md describes it."""
+
+    certificate: str  # as JSON
+
+
 class Blame(Request, tag="blame"):
     """Every line of the scrollback of a session, live or ended, with the command and actor that
     produced it. Answered by Blamed."""

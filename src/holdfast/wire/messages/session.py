@@ -87,6 +87,9 @@ class Run(Request, tag="run"):
     # absolute path: the directory that policies of the gate call the session's workspace; empty is
     # its working directory
     workspace: str = ""
+    # seconds between checkpoints that the host makes by itself, at least `CHECKPOINT_EVERY_MIN_S`;
+    # 0: none. `level_unavailable` below `movable`
+    checkpoint_every_s: float = 0.0
 
 
 class ListSessions(Request, tag="list"):
@@ -327,6 +330,9 @@ class Shutdown(Request, tag="shutdown"):
     Answered by HostStopped; then the connection ends."""
 
     end_sessions: bool = False  # first end every session that the asking actor may end
+    # first checkpoint every movable session and end it with that: it is asleep, and the host's next
+    # start restores it
+    checkpoint: bool = False
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -340,6 +346,10 @@ class HostStopped(Answer, tag="host_stopped"):
     """The host stops now."""
 
     kept: tuple[str, ...]  # names of the sessions that run on
+    # with `checkpoint`: names of those that are asleep
+    asleep: tuple[str, ...] = ()
+    # with `checkpoint`: why others are not, by name
+    failed: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
 
 
 class Failed(Answer, tag="failed"):

@@ -306,6 +306,7 @@ export interface Requests {
       with_keys?: boolean // at level `contained`: the session sees the key files of its user and the host's state, which are hidden otherwise. Needs `grant` for all, and is refused from inside a session
       gate?: boolean // at level `contained`: under the system call filter of the exec gate, without which policies do not reach what its programs execute and write. False: io_uring, typing into the terminal by TIOCSTI and debugging the session's own shell work inside
       workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
+      checkpoint_every_s?: number // seconds between checkpoints that the host makes by itself, at least `CHECKPOINT_EVERY_MIN_S`; 0: none. `level_unavailable` below `movable`
     }
     answer: 'shown'
   }
@@ -665,10 +666,10 @@ export interface Requests {
 
 /** Requests that change nothing: they are not signed. */
 export const LOOKING: ReadonlySet<string> = new Set([
-  'approvals', 'attach', 'blame', 'catch_up', 'detach', 'get_relays', 'graph', 'host', 'join',
-  'journal', 'list', 'list_actors', 'list_devices', 'list_envelopes', 'list_invites', 'policy_check',
-  'policy_explain', 'policy_show', 'prove', 'score', 'screen', 'see_invite', 'share', 'show',
-  'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
+  'approvals', 'attach', 'blame', 'can_move', 'can_take', 'catch_up', 'certificate', 'checkpoints',
+  'detach', 'get_relays', 'graph', 'host', 'join', 'journal', 'list', 'list_actors', 'list_devices',
+  'list_envelopes', 'list_invites', 'policy_check', 'policy_explain', 'policy_show', 'prove', 'score',
+  'screen', 'see_invite', 'share', 'show', 'show_actor', 'trace', 'turn', 'verify', 'watch', 'why',
 ])
 
 /** Of these, those that go through the channel of their session. */

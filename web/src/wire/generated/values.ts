@@ -56,6 +56,7 @@ export type SessionState =
   | 'stopped'
   | 'halted'
   | 'ended'
+  | 'asleep'
   | 'lost'
 
 /** How it changed. */
@@ -250,7 +251,7 @@ export interface CommandRecord extends Value<typeof commandRecord> {}
 /** What broke, and what is known of it. */
 export const discontinuityCause = record({
   kind: text, // `host_lost`, `keeper_lost`, `chain_break`, `conflicting_chains`, `corruption`, ...
-  checkpoint: withDefault(text, ''), // `host_lost`: the last checkpoint; empty when there was none
+  checkpoint: withDefault(text, ''), // `host_lost`, `keeper_lost`: the last checkpoint, from which it may be restored; empty when there was none. `given_up`: the one it was asleep in
   boot_id: withDefault(text, ''), // `host_lost`: boot id of the machine in which it ran; empty: not recorded
   at: withDefault(int, 0), // of a broken journal: the first record that cannot be relied on; 0: not known
   a: withDefault(text, ''), // `conflicting_chains`: hash of one chain there, in hexadecimal, if it is known
@@ -258,13 +259,16 @@ export const discontinuityCause = record({
 })
 export interface DiscontinuityCause extends Value<typeof discontinuityCause> {}
 
-/** How a session ended. Exactly one of `code`, `signal` and `lost` is not null. */
+/** How a session ended. Exactly one of `code`, `signal` and `lost` is not null; none of them for one that
+ * is asleep in its `checkpoint`.
+ */
 export const ending = record({
   code: optional(int), // exit status of the main process
   signal: optional(int), // signal that ended it
   lost: optional(text), // why the true status is unknown: its host or keeper died
   cause: optional(discontinuityCause), // of a lost session: the same, for programs; null when an older version recorded it
   successor: withDefault(text, ''), // of a lost session: id of the one that follows it; empty: none does
+  checkpoint: withDefault(text, ''), // id of the checkpoint with which it was ended: the session is asleep in it. Empty: it is not
 })
 export interface Ending extends Value<typeof ending> {}
 

@@ -9,10 +9,18 @@ import time
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.host_check import check_works
-from holdfast.cli.hung_daemon import daemon_pid, kill_daemon
+from holdfast.cli.hung_daemon import (
+    daemon_pid,
+    is_supervisor_stopped,
+    kill_daemon,
+    kill_supervisor,
+    starts_no_daemon,
+    supervisor_pid,
+)
+from holdfast.cli.start_host import start_again
 from holdfast.cli.text.table import ago
 from holdfast.model.errors import HostDown, HostLost, TimedOut
-from holdfast.model.home import home_of
+from holdfast.model.home import Home, home_of
 from holdfast.model.limits import RECONNECT_DEADLINE_S
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import target_host
@@ -28,10 +36,10 @@ def parser() -> Parser:
         "daemon",
         "The daemon can be replaced at any time: keepers hold the sessions meanwhile. "
         "`restart` does so (a hot upgrade: the new one runs the code that is installed now) and "
-        "returns when the new one answers. A daemon that hangs is killed. Exits with 78 if the "
-        "new one found the configuration wrong and uses the defaults, and fails if the new one "
-        "cannot start sessions or its relay cannot listen. `status` shows "
-        "which one runs.",
+        "returns when the new one answers. A daemon that hangs is killed, and so is a supervisor "
+        "that starts none. Exits with 78 if the new one found the configuration wrong and uses "
+        "the defaults, and fails if the new one cannot start sessions or its relay cannot listen. "
+        "`status` shows which one runs.",
         "  hold daemon restart\n  hold daemon status --json",
     )
     parser.add_argument("action", choices=("restart", "status"), help="what to do")
@@ -49,18 +57,22 @@ def run(options: Options) -> int:
 
 def _restart(as_json: bool) -> int:
     began = time.monotonic()
+    home = home_of(os.environ, os.getuid())
+    is_here = target_host() == home.socket
     try:
         host = Host(client="hold daemon")
         old = host.connection.welcome.daemon_pid
-        # It may close before its answer is read; the new pid tells the truth.
-        with contextlib.suppress(HostLost):
-            host.restart_daemon()
+        if is_here and is_supervisor_stopped(home):
+            print("hold: the supervisor is stopped; it is replaced", file=sys.stderr)
+            kill_supervisor(home)  # the daemon starts another one, and leaves
+        else:
+            # It may close before its answer is read; the new pid tells the truth.
+            with contextlib.suppress(HostLost):
+                host.restart_daemon()
     except (HostDown, TimedOut):
-        home = home_of(os.environ, os.getuid())
-        if target_host() != home.socket or daemon_pid(home) is None:
+        if not is_here or (daemon_pid(home) is None and supervisor_pid(home) is None):
             raise
-        print("hold: the daemon does not answer; it is killed", file=sys.stderr)
-        old = kill_daemon(home)
+        old = _kill_what_hangs(home)
         host = Host(client="hold daemon")
     with host:
         new = _await_other(host, old)
@@ -68,6 +80,20 @@ def _restart(as_json: bool) -> int:
         status = _say_wrong(host)
         check_works(host)
         return status
+
+
+def _kill_what_hangs(home: Home) -> int:
+    """The daemon, and its supervisor if that does not start another one. Gives the daemon's pid, or
+    0 if there was none."""
+    old = 0
+    if daemon_pid(home) is not None:
+        print("hold: the daemon does not answer; it is killed", file=sys.stderr)
+        old = kill_daemon(home)
+    if starts_no_daemon(home):
+        print("hold: the supervisor starts no daemon; it is replaced", file=sys.stderr)
+        kill_supervisor(home)
+        start_again(home)
+    return old
 
 
 def _say_wrong(host: Host) -> int:
@@ -86,6 +112,8 @@ def _say_replaced(old: int, new: int, seconds: float, *, as_json: bool) -> None:
         import json
 
         print(json.dumps({"old_pid": old, "new_pid": new, "seconds": round(seconds, 4)}))
+    elif not old:
+        print(f"daemon {new} was started; sessions carried on")
     else:
         print(f"daemon {old} was replaced by {new} in {seconds:.2f} s; sessions carried on")
 

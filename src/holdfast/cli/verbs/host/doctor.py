@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
-from holdfast.cli.hung_daemon import daemon_pid
+from holdfast.cli.hung_daemon import daemon_pid, supervisor_pid
 from holdfast.cli.text.table import residency_text
 from holdfast.model.errors import HostDown
 from holdfast.model.home import Home, home_of
@@ -90,6 +90,9 @@ def local_findings(down: HostDown) -> list[Finding]:
     if pid is not None:
         said = f"{said}: daemon {pid} hangs; the log is {home.log}"
         todo = "`hold daemon restart` replaces the daemon; sessions carry on"
+    elif (supervisor := supervisor_pid(home)) is not None:
+        said = f"{said}: supervisor {supervisor} starts no daemon; the log is {home.log}"
+        todo = "`hold daemon restart` replaces the supervisor; sessions carry on"
     elif os.path.exists(home.log):
         said = f"{said}; the last one's log is {home.log}"
     return [

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import sys
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
-from holdfast.model.errors import HostLost, TimedOut
+from holdfast.cli.text.sanitize import sanitize
+from holdfast.model.errors import CheckpointFailed, HostLost, InvalidArgument, TimedOut
 from holdfast.sdk.client import Host
+from holdfast.wire.messages.session import HostStopped
 
 SUMMARY = "stop the host; sessions run on"
 
@@ -21,24 +24,37 @@ def parser() -> Parser:
         "Stop this user's host: daemon, supervisor and relay. Return when they are gone. Sessions "
         "are not the host's to end: they run on, and the next command that needs the host starts "
         "it again. With --end-sessions those that you may end are ended first; the others run on "
-        "and are named.",
-        "  hold down\n  hold down --end-sessions      end sessions (hang up, then kill), then stop",
+        "and are named. With --checkpoint movable sessions are checkpointed first and asleep; the "
+        "next `hold up` restores them. That is for a shutdown of the machine.",
+        "  hold down\n"
+        "  hold down --end-sessions      end sessions (hang up, then kill), then stop\n"
+        "  hold down --checkpoint        put them to sleep, then stop",
     )
     parser.add_flag("--end-sessions", help="first end every session that you may end")
+    parser.add_flag("--checkpoint", help="first put every movable session to sleep")
     return parser
 
 
-def run(options: Options) -> None:
+def run(options: Options) -> int:
+    if options.end_sessions and options.checkpoint:
+        raise InvalidArgument("--end-sessions or --checkpoint, not both")
     with Host(client="hold down") as host:
         supervisor = _pidfd_of_supervisor(host)
-        kept: tuple[str, ...] = ()
+        stopped = HostStopped(0, ())
         # It may close before its answer is read; the supervisor's end tells the truth.
         with contextlib.suppress(HostLost):
-            kept = host.shutdown(end_sessions=options.end_sessions)
+            stopped = host.shutdown(
+                end_sessions=options.end_sessions, checkpoint=options.checkpoint
+            )
         _await_end(supervisor)
     print("the host is down")
-    if kept:
-        print(f"still running: {', '.join(kept)}")
+    if stopped.asleep:
+        print(f"asleep until `hold up`: {', '.join(stopped.asleep)}")
+    if stopped.kept:
+        print(f"still running: {', '.join(stopped.kept)}")
+    for name, why in stopped.failed.items():
+        print(f"hold: {name} was not checkpointed: {sanitize(why)}", file=sys.stderr)
+    return CheckpointFailed.exit_status if stopped.failed else 0
 
 
 def _pidfd_of_supervisor(host: Host) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import MixedParser, Options, Parser, count, verb_parser
 from holdfast.cli.journal.files import write_file
-from holdfast.cli.journal.pages import Pages
 from holdfast.cli.journal.proof_check import checked
-from holdfast.journal.excerpt import excerpt
-from holdfast.journal.proof import SignedProof, check_witness
-from holdfast.model.errors import InvalidArgument, JournalDamaged
+from holdfast.cli.journal.proof_records import write_records
+from holdfast.journal.proof import SignedProof
+from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
 
@@ -66,7 +65,8 @@ def _prove(options: Options, first: str, last: str) -> int:
         )
         proven = host.ask(request, journal_messages.Proven)
         if options.records:
-            _write_records(host, proven, options.records)
+            proof = SignedProof.of_text(proven.proof)
+            write_records(host, options.records, proof)
     print(proven.witness.hex())
     if options.out:
         write_file(options.out, proven.proof.encode() + b"\n")
@@ -79,13 +79,3 @@ def _entry(text: str) -> int:
     if not text.isdecimal() or len(text) > 18 or not int(text):
         raise InvalidArgument(f"not an entry's number: {text[:40]!r}", hint="they begin with 1")
     return int(text)
-
-
-def _write_records(host: Host, proven: journal_messages.Proven, path: str) -> None:
-    """The records, once they are seen to be the ones the proof is of."""
-    proof = SignedProof.of_text(proven.proof)
-    kept = Pages(host, proof.session).entries(proof.first, proof.last)
-    records = [each.record for each in kept]
-    if not check_witness(proven.witness, proof.session, proof.first, proof.last, records):
-        raise JournalDamaged("the records are not the ones the proof is of", hint="`hold verify`")
-    write_file(path, list(excerpt(records)))

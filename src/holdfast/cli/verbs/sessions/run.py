@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import ArgumentTypeError
 
-from holdfast.cli.arguments import Options, Parser, count, size, utf8, verb_parser
+from holdfast.cli.arguments import Options, Parser, count, seconds, size, utf8, verb_parser
 from holdfast.cli.start_host import started_host
 from holdfast.model.errors import InvalidArgument, SessionEnded
 from holdfast.model.state import Level
@@ -63,6 +63,13 @@ def parser() -> Parser:
         "the directory that policies call its workspace; default: its working directory",
         default="",
     )
+    parser.add_value(
+        "--checkpoint-every",
+        "TIME",
+        "have it checkpointed so often, as 5m, when something happened; level movable",
+        type=seconds,
+        default=0.0,
+    )
     parser.add_value("--ring", "BYTES", "output to hold", type=count, default=0)
     parser.runs_command = True
     parser.add_argument("command", nargs="*", metavar="CMD", help="the program and its arguments")
@@ -95,6 +102,7 @@ def run(options: Options) -> int:
             with_keys=options.with_keys,
             gate=options.gate == "on",
             workspace=_workspace(options),
+            checkpoint_every_s=options.checkpoint_every,
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)

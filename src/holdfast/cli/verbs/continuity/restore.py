@@ -1,0 +1,52 @@
+"""`hold restore`: bring a session back from a checkpoint."""
+
+from __future__ import annotations
+
+from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.sanitize import sanitize
+from holdfast.cli.text.table import counted
+from holdfast.model.restore import ContinuityKind, RestoreReport
+from holdfast.sdk.client import Host
+from holdfast.wire.messages.checkpoints import Restore, Restored
+
+SUMMARY = "restore a session that is asleep, or was lost, from a checkpoint"
+
+
+def parser() -> Parser:
+    parser = verb_parser(
+        "restore",
+        "Restore a session from a checkpoint, or from its latest one: the same id and processes, "
+        "in the next epoch. Connections to programs outside of the session are reset and listed. "
+        "If it fails, everything is as it was before. With --cold nothing is restored: the command "
+        "is started again, as a new session that follows the old one, which cannot be restored "
+        "any more.",
+        "  hold restore build\n  hold restore ck-0a1b2c3d4e5f\n  hold restore --cold build",
+    )
+    parser.add_flag("--cold", help="start its command again instead, as a successor")
+    parser.add_json()
+    parser.add_value("target", "CHECKPOINT|NAME", "a checkpoint, or a session's name or whole id")
+    return parser
+
+
+def run(options: Options) -> None:
+    with Host(client="hold restore") as host:
+        request = Restore(0, options.target, options.cold)
+        restored = host.ask(request, Restored)
+    info, report = restored.info, restored.report
+    if options.json:
+        print_json({**info.pack(), "restore": report.pack()})
+        return
+    if report.kind is ContinuityKind.COLD:
+        print(f"{info.name} ({info.id[:8]}) runs anew, as a successor")
+        return
+    took = sum(phase.ms for phase in report.phases)
+    print(f"{info.name} ({info.id[:8]}) runs in epoch {info.epoch}, restored in {took:.0f} ms")
+    _say_what_is_missing(report)
+
+
+def _say_what_is_missing(report: RestoreReport) -> None:
+    if report.inputs_lost:
+        lost = counted(report.inputs_lost, "recorded input")
+        print(f"  {lost} came after the checkpoint and are not part of it")
+    for each in report.reset:
+        print(f"  reset: {each.local} to {each.peer}, of {sanitize(each.process)} ({each.pid})")

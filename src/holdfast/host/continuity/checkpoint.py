@@ -1,0 +1,282 @@
+"""A live session -> a checkpoint. The session stands still while its tree is written, and then runs
+on or, if that was asked for, is ended with it and asleep.
+
+Input that comes meanwhile waits, and is delivered in order. Whatever fails, the session runs on and
+the reason is given; only when all is safely stored may CRIU end the tree.
+
+Deliberately absent: who may (core.session), and where checkpoints are kept (image_store.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import shutil
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.adapters import pty
+from holdfast.adapters.criu import dump as criu
+from holdfast.adapters.criu import find
+from holdfast.adapters.session_memory import layout
+from holdfast.adapters.shell.integration import state_path
+from holdfast.adapters.shell.report_fifo import look
+from holdfast.core import events as ev
+from holdfast.host import levels
+from holdfast.host.clock import now
+from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.restore_facts import (
+    FACTS,
+    IMAGES,
+    MEMORY,
+    PARCEL,
+    SHELL_STATE,
+    UNTYPED,
+    RestoreFacts,
+)
+from holdfast.journal import entries
+from holdfast.keeper import boottime
+from holdfast.model.checkpoint import (
+    Checkpoint,
+    CheckpointDescription,
+    CheckpointId,
+    CheckpointKind,
+    MachineNeeds,
+)
+from holdfast.model.errors import CheckpointFailed, HoldfastError, LevelUnavailable, why_not
+from holdfast.model.gate import EffectKind
+from holdfast.model.home import Home
+from holdfast.model.ids import HOST_ACTOR, ActorId
+from holdfast.model.limits import CHECKPOINT_NOTE_MAX_CHARS
+from holdfast.model.restore import DumpedTree
+from holdfast.model.state import Level
+from holdfast.ports.launch import Launch
+
+if TYPE_CHECKING:
+    from holdfast.host.session.live_session import LiveSession
+
+_ENDS_S = 30.0  # for CRIU to end a tree that was checkpointed, and the keeper to say so
+_TRACED_LOOK_S = 0.05
+_MAKING = "checkpointing"  # directories of the state in which checkpoints are put together
+
+
+class CheckpointingHost(Protocol):
+    """The daemon, as far as a checkpoint needs it."""
+
+    @property
+    def home(self) -> Home: ...
+
+    @property
+    def launcher(self) -> Launch: ...
+
+    @property
+    def images(self) -> ImageStore: ...
+
+
+class _Captured:
+    """What the session is besides its tree, at the moment in which that stands still."""
+
+    def __init__(self, live: LiveSession, home: Home, tree: DumpedTree) -> None:
+        live.output.drain()
+        live.commands.read_reports()
+        live.journal.flush()
+        self.journal_seq, self.journal_head = live.journal.seq, live.journal.head
+        unread = pty.take_unread(live.fds.master)
+        pty.put_unread(live.fds.master, unread)
+        tree = tree.replace(groups=criu.groups(live.spec.place.cgroup))
+        shell_state = b""
+        if live.spec.shell:
+            path = state_path(levels.bell_path(home, live.spec.process_tag))
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                shell_state = file.read()
+        self._files = {
+            FACTS: RestoreFacts(live.spec.id, tree, live.core.size, unread).packed(),
+            PARCEL: live.parcel_bytes(),
+            UNTYPED: look(live.fds.input),
+            SHELL_STATE: shell_state,
+        }
+        self._memory = layout.copy(live.ring.memfd)
+
+    def close(self) -> None:
+        os.close(self._memory)
+
+    def write(self, directory: str) -> None:
+        """Slow: in a thread."""
+        layout.save(self._memory, f"{directory}/{MEMORY}")
+        for name, data in self._files.items():
+            with open(f"{directory}/{name}", "wb") as file:
+                file.write(data)
+
+
+async def checkpoint(
+    host: CheckpointingHost,
+    live: LiveSession,
+    actor: str,
+    *,
+    note: str = "",
+    ends: bool = False,
+) -> Checkpoint:
+    """Of a session that runs. Raises CheckpointFailed, and what machine and store refuse."""
+    return await _Making(host, live, actor, note, ends).run()
+
+
+def clear_unfinished(state: str) -> None:
+    """A daemon died over them."""
+    shutil.rmtree(f"{state}/{_MAKING}", ignore_errors=True)
+
+
+class _Making:
+    """Of one checkpoint."""
+
+    def __init__(
+        self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
+    ) -> None:
+        self._host, self._live, self._actor = host, live, actor
+        self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
+        self._began, self._at = boottime.now(), time.time()
+        self._id = CheckpointId.of_random(os.urandom(16))
+        self._directory = f"{host.home.state}/{_MAKING}/{self._id}"
+        self._over = False
+        self._captured: _Captured | None = None
+        self._made: Checkpoint | None = None
+
+    async def run(self) -> Checkpoint:
+        live, actor = self._live, self._actor
+        if not live.spec.level.reaches(Level.MOVABLE):
+            raise LevelUnavailable(
+                f"{live.spec.name} is at level {live.spec.level}; only a movable session can be "
+                "checkpointed",
+                hint="`hold doctor` says what this host lacks; sessions get their level at start",
+            )
+        passed = None
+        if actor != HOST_ACTOR:  # the host's own policy is nobody's act that another could judge
+            passed = await live.gate.check(
+                EffectKind.CHECKPOINT, ActorId(actor), "end" if self._ends else "", may_wait=True
+            )
+        live.handle(ev.CheckpointAsked(actor, now(), self._ends, passed))
+        try:
+            return await self._make()
+        except BaseException as error:
+            if not live.is_closed:
+                live.journal.happened(actor, entries.CheckpointFailedEntry(_reason(error)))
+            raise
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Once: what waited is taken."""
+        if not self._over and not self._live.is_closed:
+            self._live.handle(ev.CheckpointOver(HOST_ACTOR, now()))
+        self._over = True
+
+    async def _make(self) -> Checkpoint:
+        try:
+            os.makedirs(f"{self._directory}/{IMAGES}", mode=0o700)
+            async with self._live.halts.undisturbed():
+                times = await self._dump()
+            if not self._ends:
+                # The session runs on: what was captured is stored behind its back.
+                self._let_go()
+                await self._store(times.frozen_ms)
+        except OSError as error:
+            raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
+        finally:
+            if self._captured is not None:
+                self._captured.close()
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+        if self._ends:
+            await asyncio.wait_for(asyncio.shield(self._live.closing.tombstone), _ENDS_S)
+        assert self._made is not None
+        return self._made
+
+    async def _dump(self) -> criu.DumpTimes:
+        live, place = self._live, self._live.spec.place
+        slave = pty.open_slave(live.fds.master)
+        try:
+            tree = criu.look(place, slave, gate=live.fds.gate >= 0)
+        finally:
+            os.close(slave)
+        images = os.open(f"{self._directory}/{IMAGES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        since = boottime.now()
+
+        async def frozen() -> None:
+            if not live.core.state.is_checkpointing:
+                raise CheckpointFailed(f"it is {live.core.state.phase} by now")
+            self._captured = _Captured(live, self._host.home, tree)
+            if self._ends:
+                await asyncio.to_thread(criu.finish_images, images)
+                await self._store((boottime.now() - since) * 1000)
+                live.handle(ev.CheckpointStored(self._actor, now(), self._id))
+
+        try:
+            times = await criu.dump(
+                self._host.launcher.start_criu,
+                place,
+                tree,
+                images,
+                frozen,
+                leave_running=not self._ends,
+            )
+            if not self._ends:
+                await asyncio.to_thread(criu.finish_images, images)
+        except BaseException:
+            if self._ends and self._made is not None:  # it was stored, and the tree runs on
+                await self._host.images.delete(self._id)
+            raise
+        finally:
+            os.close(images)
+        return times
+
+    async def _store(self, frozen_ms: float) -> None:
+        """Written, in the store, in the journal, on disk."""
+        live, captured, images = self._live, self._captured, self._host.images
+        assert captured is not None
+        await asyncio.to_thread(captured.write, self._directory)
+        found = await asyncio.to_thread(find.find)
+        description = CheckpointDescription(
+            session=live.spec.id,
+            session_name=live.spec.name,
+            epoch=live.spec.epoch,
+            kind=CheckpointKind.MEMORY,
+            created_at=self._at,
+            created_by=self._actor,
+            level=live.spec.level,
+            machine=MachineNeeds(
+                platform.machine(),
+                platform.release(),
+                "" if isinstance(found, str) else await asyncio.to_thread(found.version),
+            ),
+            journal_seq=captured.journal_seq,
+            journal_head=captured.journal_head,
+            note=self._note,
+            frozen_ms=round(frozen_ms, 1),
+            total_ms=round((boottime.now() - self._began) * 1000, 1),
+        )
+        made = await images.save(description, self._directory, id=self._id)
+        entry = entries.CheckpointedEntry(
+            *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
+        )
+        try:
+            live.journal.record(self._actor, entry, forced=True)
+            if why := await live.journal.sync():
+                raise CheckpointFailed(f"it cannot be recorded: {why}")
+        except HoldfastError:
+            await images.delete(self._id)
+            raise
+        self._made = made
+
+
+def _reason(error: BaseException) -> str:
+    return error.message if isinstance(error, HoldfastError) else str(error) or "it was given up"
+
+
+async def settle_interrupted(live: LiveSession) -> None:
+    """The daemon before was about to have the tree ended with its checkpoint. CRIU may be doing so,
+    or found that nobody answers it and lets the tree run on; while it works it traces the tree."""
+    while not live.is_closed:
+        if not criu.is_traced(live.spec.place):
+            live.handle(ev.CheckpointOver(HOST_ACTOR, now()))
+            return
+        await asyncio.sleep(_TRACED_LOOK_S)

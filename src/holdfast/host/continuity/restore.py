@@ -1,0 +1,360 @@
+"""A checkpoint -> the same session, alive, in the next epoch.
+
+In this order: everything is checked before anything is touched; the tree is restored and stands
+still; it is put into custody; the journal says so, in the new epoch; only then it runs. What fails
+before it is in custody leaves everything as it was. From there on the session is alive: a daemon
+that dies leaves it to the next one, which lets it run.
+
+Nothing is executed again: what the journal has is evidence, and stays that (M5).
+
+Deliberately absent: how the tree is put together (adapters/launch/restored_child.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import platform
+import pwd
+import shutil
+import socket
+from typing import TYPE_CHECKING
+
+from holdfast.adapters.halt import cgroup
+from holdfast.adapters.journal_files.segments import JournalReader
+from holdfast.adapters.session_memory import layout
+from holdfast.adapters.session_memory.output_ring import make_conduit
+from holdfast.adapters.shell import integration as shell
+from holdfast.adapters.signing import check
+from holdfast.core.gate.verdicts import strictest
+from holdfast.host import levels
+from holdfast.host.continuity.restore_facts import (
+    FACTS,
+    IMAGES,
+    MEMORY,
+    PARCEL,
+    SHELL_STATE,
+    UNTYPED,
+    RestoreFacts,
+)
+from holdfast.host.keeper_link import Collected, KeeperLink
+from holdfast.host.session import fencing_token
+from holdfast.host.session.command_leaves import SavedLeaves
+from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session.recovery import RestoredLife, recover
+from holdfast.host.session_store import Stored
+from holdfast.journal import entries
+from holdfast.keeper import boottime
+from holdfast.keeper.boottime import boot_id
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.errors import (
+    CheckpointInvalid,
+    GateRefused,
+    RestoreFailed,
+    SessionEnded,
+    session_over,
+    why_not,
+)
+from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
+from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.limits import RESETS_RECORDED
+from holdfast.model.restore import RestorePhase, RestoreReport
+from holdfast.model.spec import Place
+from holdfast.ports.launch import RestoredTree, RestoreSpec
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.session.lease import SessionLease
+    from holdfast.host.session.live_session import LiveSession
+
+log = logging.getLogger(__name__)
+_RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
+
+
+async def restore(
+    daemon: Daemon, checkpoint: Checkpoint, actor: str
+) -> tuple[LiveSession, RestoreReport]:
+    """On behalf of this actor, which may. Raises CheckpointInvalid, RestoreFailed, and what says
+    that the session cannot come back."""
+    return await _Restore(daemon, checkpoint, actor).run()
+
+
+def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
+    """Only what is asleep or was lost: an id whose session ended never lives again."""
+    if stored is None:
+        raise RestoreFailed(f"this host knows nothing of the session {session}")
+    ending = stored.info.ending
+    if ending is None or not (ending.checkpoint or ending.lost is not None):
+        raise session_over(
+            stored.info.name,
+            ending,
+            hint="what has ended does not live again; `hold restore --cold` starts a successor",
+        )
+    if stored.successor:
+        raise session_over(stored.info.name, ending)
+    return stored
+
+
+class _Restore:
+    """One of them."""
+
+    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: str) -> None:
+        self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
+        self._session = checkpoint.session
+        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
+        self._phases: list[RestorePhase] = []
+        self._since = boottime.now()
+
+    async def run(self) -> tuple[LiveSession, RestoreReport]:
+        daemon, session = self._daemon, self._session
+        stored = check_may_come_back(daemon.store.tombstone(session), session)
+        _check_machine(self._checkpoint)
+        before, lost = await asyncio.to_thread(self._check_journal)
+        try:
+            os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
+            # All of it, before anything is touched: what is not as it was saved is refused here.
+            await daemon.images.load(self._checkpoint.id, self._directory)
+            facts = RestoreFacts.of_bytes(self._file(FACTS))
+            kept = StateBlob.of_blob(self._file(PARCEL))
+            if {facts.session, kept.spec.id} != {session}:
+                raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            await self._judge(kept)
+            self._passed("check")
+            name = daemon.registry.reserve(stored.uid, stored.info.name, "")
+            try:
+                return await self._restore(stored, facts, kept, before, lost)
+            finally:
+                daemon.registry.settle(stored.uid, name)
+        except OSError as error:
+            raise RestoreFailed(f"it cannot be restored: {why_not(error)}") from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    def _file(self, name: str) -> bytes:
+        with open(f"{self._directory}/{name}", "rb") as file:
+            return file.read()
+
+    def _passed(self, phase: str) -> None:
+        at = boottime.now()
+        self._phases.append(RestorePhase(phase, round((at - self._since) * 1000, 1)))
+        self._since = at
+
+    def _check_journal(self) -> tuple[int, int]:
+        """The session's own record leads through the moment that the checkpoint is of. Gives the
+        last epoch, and how many inputs were taken since."""
+        found, inputs, epoch = self._checkpoint, 0, self._checkpoint.epoch
+        reader = JournalReader(self._daemon.store.directory(self._session))
+        verdict = reader.verify(self._session, check)
+        seq, last = found.journal_seq, verdict.last_seq
+        if seq > last or reader.hash_at(self._session, seq) != found.journal_head:
+            raise CheckpointInvalid(
+                f"{found.id} is not of the history that the journal of {found.session_name} has"
+            )
+        for entry in reader.entries(seq + 1, last) if seq < last else ():
+            epoch = max(epoch, entry.epoch)
+            if isinstance(entry.body, entries.InputEntry | entries.BlindInput):
+                inputs += 1
+            elif isinstance(entry.body, entries.Discontinued):
+                raise SessionEnded(
+                    f"the record of {found.session_name} was closed: {entry.body.reason}",
+                    hint="`hold revive` starts a successor",
+                )
+        return epoch, inputs
+
+    async def _judge(self, kept: StateBlob) -> None:
+        """A policy may refuse it. Nothing can wait for an approval in a session that does not
+        live."""
+        daemon, spec = self._daemon, kept.spec
+        judge = daemon.gate_judge
+        if not judge.policy.in_force(spec.id, spec.labels):
+            return
+        actor = daemon.actors.authority.actor(ActorId(self._actor))
+        assert actor is not None, "it has rights"
+        effect = ProposedEffect(
+            spec.id,
+            spec.name,
+            spec.labels,
+            spec.level,
+            spec.epoch,
+            EffectKind.CHECKPOINT,
+            actor.id,
+            (Contributor(actor.id, actor.name, actor.kind, Part.TRIGGER),),
+            text="restore",
+            cwd=spec.cwd,
+            workspace=spec.workspace or spec.cwd,
+        )
+        verdict = strictest([await judge.judge(effect)])
+        if verdict.outcome is not Outcome.ALLOW:
+            raise GateRefused(f"the policy refuses it: {verdict.reason or 'it gives no reason'}")
+
+    async def _restore(
+        self, stored: Stored, facts: RestoreFacts, kept: StateBlob, before: int, lost: int
+    ) -> tuple[LiveSession, RestoreReport]:
+        daemon, checkpoint = self._daemon, self._checkpoint
+        with contextlib.ExitStack() as undo:
+            leasing: SessionLease | None = None
+            if kept.lease is not None:
+                leasing = await daemon.leases.acquire(self._session)
+                undo.callback(leasing.release)
+            epoch = leasing.tenure.epoch if leasing is not None else before + 1
+            bell = self._prepare(undo, kept, epoch)
+            restored = await self._restore_tree(facts, kept)
+            undo.callback(_remove_group, restored)
+            if leasing is not None:
+                leasing.check(epoch)  # the restore took its time
+            report = RestoreReport(
+                checkpoint=checkpoint.id,
+                epoch_before=before,
+                epoch=epoch,
+                phases=tuple(self._phases),
+                bytes=checkpoint.raw_bytes,
+                reset=restored.reset,
+                inputs_lost=lost,
+            )
+            live = self._revive(kept, restored, bell, epoch, leasing, report)
+            live.deposit()
+            undo.pop_all()
+        # From here on it is in custody, and alive.
+        daemon.store.rise(self._session)
+        daemon.registry.risen(live)
+        daemon.watch(live)
+        live.start()
+        await live.journal.sync()
+        daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
+        await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
+        self._passed("run")
+        daemon.session_began(live)
+        log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
+        return live, report.replace(phases=tuple(self._phases))
+
+    async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
+        daemon, directory = self._daemon, f"{self._directory}/{IMAGES}"
+        wanted = RestoreSpec(
+            session=kept.spec.process_tag,
+            uid=kept.spec.uid,
+            size=facts.size,
+            before=kept.spec.place,
+            tree=facts.tree,
+            unread=facts.unread.hex(),
+        )
+        images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            restored = await daemon.launcher.restore(wanted, images)
+        finally:
+            os.close(images)
+        self._phases += restored.phases
+        self._since = boottime.now()
+        return restored
+
+    def _prepare(self, undo: contextlib.ExitStack, kept: StateBlob, epoch: int) -> int:
+        """What the tree finds at the paths that it knows: before it is restored. Gives the FIFO of
+        the shell's reports."""
+        daemon, spec = self._daemon, kept.spec
+        tag = spec.process_tag
+        fencing_token.write(daemon.home, tag, epoch)
+        undo.callback(fencing_token.remove, daemon.home, tag)
+        if not spec.shell:
+            return -1
+        path = levels.bell_path(daemon.home, tag)
+        group = pwd.getpwuid(spec.uid).pw_gid
+        bell = shell.make_fifo(path, spec.uid, group)
+        undo.callback(levels.remove_bell, daemon.home, tag)
+        undo.callback(os.close, bell)
+        shell.make_state_file(shell.state_path(path), spec.uid, group)
+        with open(shell.state_path(path), "r+b") as file:
+            file.write(self._file(SHELL_STATE))
+        return bell
+
+    def _revive(
+        self,
+        kept: StateBlob,
+        restored: RestoredTree,
+        bell: int,
+        epoch: int,
+        leasing: SessionLease | None,
+        report: RestoreReport,
+    ) -> LiveSession:
+        """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
+        daemon, launched = self._daemon, restored.launched
+        spec = kept.spec.replace(place=launched.place, epoch=epoch)
+        with contextlib.ExitStack() as ours:  # until the live session has them
+            keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
+            ours.callback(keeper.close)
+            for fd in {launched.master, launched.pidfd, launched.gate, launched.gate_page} - {-1}:
+                ours.callback(os.close, fd)
+            ring = layout.load(f"{self._directory}/{MEMORY}")
+            ours.callback(os.close, ring)
+            output = make_conduit()
+            ours.callback(os.close, output)
+            untyped = make_conduit(self._file(UNTYPED))
+            ours.callback(os.close, untyped)
+            fds = SessionFds(
+                *(launched.master, launched.pidfd, ring, output, untyped, bell),
+                *(launched.gate, launched.gate_page),
+            )
+            blob = kept.replace(
+                spec=spec, halt=None, lease=None, asleep_in="", leaves=_moved(kept, spec.place)
+            ).blob()
+            seq = self._checkpoint.journal_seq
+            life = RestoredLife(self._actor, seq, _entry(report, seq))
+            deposit = Collected(spec.process_tag, fds.named(), blob, None)
+            live = recover(daemon, deposit, keeper, life, leasing)
+            ours.pop_all()
+        return live
+
+
+def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
+    """The groups of commands are below the session's own, wherever that is."""
+    if kept.leaves is None:
+        return None
+    before = kept.spec.place.cgroup
+    groups = {
+        number: group.replace(path=place.cgroup + group.path.removeprefix(before))
+        for number, group in kept.leaves.groups.items()
+    }
+    return kept.leaves.replace(groups=groups)
+
+
+def _check_machine(checkpoint: Checkpoint) -> None:
+    needs = checkpoint.machine
+    if needs.isa != platform.machine():
+        raise CheckpointInvalid(
+            f"{checkpoint.id} is of a machine of kind {needs.isa}; this is {platform.machine()}"
+        )
+    if needs.kernel and _version(platform.release()) < _version(needs.kernel):
+        raise CheckpointInvalid(
+            f"{checkpoint.id} is of kernel {needs.kernel}; this one, {platform.release()}, is older"
+        )
+
+
+def _version(release: str) -> tuple[int, ...]:
+    """The first two numbers of a kernel's release."""
+    numbers = release.split("-")[0].split(".")[:2]
+    return tuple(int(each) for each in numbers if each.isdecimal())
+
+
+def clear_unfinished(state: str) -> None:
+    """A daemon died over them."""
+    shutil.rmtree(f"{state}/{_RESTORING}", ignore_errors=True)
+
+
+def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
+    return entries.RestoredEntry(
+        checkpoint=report.checkpoint,
+        kind=report.kind,
+        before=report.epoch_before,
+        journal_seq=journal_seq,
+        inputs_lost=report.inputs_lost,
+        phases=report.phases,
+        size=report.bytes,
+        reset=report.reset[:RESETS_RECORDED],
+        resets=len(report.reset),
+    )
+
+
+def _remove_group(restored: RestoredTree) -> None:
+    """It failed after the restore: the tree must not outlive it."""
+    cgroup.kill(restored.launched.place.cgroup)
+    cgroup.remove(restored.launched.place.cgroup)

@@ -1,0 +1,80 @@
+"""What a host can do for the continuity of its sessions, for whoever in it asks: requests, and what
+happens by policy.
+
+One thing at a time with each session: two restores of one would be two lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.host.continuity import checkpoint, restore
+from holdfast.model.checkpoint import Checkpoint, CheckpointId
+from holdfast.model.errors import HoldfastError, RestoreFailed
+from holdfast.model.ids import SessionId
+from holdfast.model.restore import RestoreReport
+
+if TYPE_CHECKING:
+    from holdfast.host.daemon import Daemon
+    from holdfast.host.session.live_session import LiveSession
+
+log = logging.getLogger(__name__)
+
+
+class SessionContinuity:
+    """Of one host."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+        self.restoring: set[SessionId] = set()  # their processes are not strays
+
+    def clear_unfinished(self) -> None:
+        """What an earlier daemon was putting together when it died."""
+        checkpoint.clear_unfinished(self._daemon.home.state)
+        restore.clear_unfinished(self._daemon.home.state)
+
+    async def checkpoint(
+        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
+    ) -> Checkpoint:
+        """See checkpoint.py. `ends`: the session is asleep afterwards."""
+        return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
+
+    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
+        """See restore.py. Whether the actor may is the caller's matter."""
+        with self._alone(found.session):
+            return await restore.restore(self._daemon, found, actor)
+
+    async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
+        """One of them, or the last of a session."""
+        return await self._daemon.images.find(which)
+
+    async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]:
+        """Newest first."""
+        return await self._daemon.images.list(session)
+
+    async def delete(self, checkpoint: Checkpoint) -> None:
+        await self._daemon.images.delete(checkpoint.id)
+
+    def latest_id(self, session: SessionId) -> str:
+        """Of the last checkpoint that this host remembers; "" when there was none."""
+        try:
+            found = self._daemon.images.last_saved(session)
+        except (HoldfastError, OSError) as error:
+            log.error("the last checkpoint of %s: %s", session, error)
+            return ""
+        return found or ""
+
+    @contextlib.contextmanager
+    def _alone(self, session: SessionId) -> Iterator[None]:
+        if session in self.restoring:
+            raise RestoreFailed("it is being restored already", hint="`hold ls` shows it")
+        if session in self._daemon.registry.live:
+            raise RestoreFailed("it runs")
+        self.restoring.add(session)
+        try:
+            yield
+        finally:
+            self.restoring.discard(session)

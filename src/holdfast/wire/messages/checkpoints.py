@@ -1,0 +1,57 @@
+"""Checkpoints: made, listed, restored."""
+
+from __future__ import annotations
+
+from holdfast.model.checkpoint import CheckpointInfo
+from holdfast.model.info import SessionInfo
+from holdfast.model.restore import RestoreReport
+from holdfast.wire.messages.base import Answer, Request
+
+
+class MakeCheckpoint(Request, tag="checkpoint"):
+    """Checkpoint a session: it stands still for a moment, then runs on. Input that comes meanwhile
+    waits. Needs the right `checkpoint`. Answered by CheckpointMade, or by `failed` with
+    `checkpoint_failed`: then the session runs on as before."""
+
+    session: str
+    # end the session with it, which needs the right to end it: the session is asleep until it is
+    # restored
+    end: bool = False
+    note: str = ""  # what it is for, for people; cut to `CHECKPOINT_NOTE_MAX_CHARS`
+
+
+class ListCheckpoints(Request, tag="checkpoints"):
+    """The checkpoints of one session, or of all that the asker may see. Answered by
+    CheckpointList."""
+
+    session: str = ""  # a name, an id, or 6 or more characters of an id; empty is all
+
+
+class Restore(Request, tag="restore"):
+    """Restore a session that is asleep or was lost, under the same id, in its next epoch. Needs the
+    right `checkpoint` there. Answered by Restored, or by `failed`: then everything is as it was.
+    Not to be repeated after a lost connection without a look at the session."""
+
+    target: str  # id of a checkpoint; or name or id of a session, whose latest one is taken
+    # start its command again instead, as `revive` does: a new session that follows it. The old one
+    # is closed for good
+    cold: bool = False
+
+
+class CheckpointMade(Answer, tag="checkpoint_made"):
+    """It is safely stored."""
+
+    checkpoint: CheckpointInfo  # the new one
+
+
+class CheckpointList(Answer, tag="checkpoint_list"):
+    """Newest first."""
+
+    checkpoints: tuple[CheckpointInfo, ...]  # of sessions that the asker may see
+
+
+class Restored(Answer, tag="restored"):
+    """The session runs."""
+
+    info: SessionInfo  # of the session that runs now
+    report: RestoreReport  # what was restored, and what could not be

@@ -1,0 +1,106 @@
+"""Idle sessions are evicted to disk and wake when somebody needs them (M9)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from privileged.checkpointing import entries, said, skip_unless_possible, started, until
+from process.commanding import Hold
+from process.recorded import add_actor
+from process.terminals import Terminal
+
+SOON = "idle_movable_s = 1\nidle_contained_s = 1\nidle_warning_s = 1\n"
+
+
+@pytest.fixture
+def fresh_home() -> Iterator[Hold]:
+    skip_unless_possible()
+    hold = Hold()
+    try:
+        yield hold
+    finally:
+        hold.close()
+
+
+@pytest.fixture
+def hold(fresh_home: Hold) -> Hold:
+    Path(fresh_home.home, "config.toml").write_text(SOON)
+    fresh_home.ok("up", "-d")
+    return fresh_home
+
+
+def asleep(hold: Hold, name: str) -> bool:
+    return bool(hold.json("show", name)["state"] == "asleep")
+
+
+@pytest.mark.requirement("M9")
+def test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec(hold: Hold) -> None:
+    session = started(hold, "work")
+    assert said(hold, "work", "export KEPT=yes; echo $$") != ""
+    pid = said(hold, "work", "echo $$")
+    until(lambda: asleep(hold, "work"), "it is never evicted")
+    (listed,) = hold.json("ls")
+    assert (listed["id"], listed["state"], listed["pid"]) == (session, "asleep", 0)
+    assert "asleep" in hold.ok("ls")
+    assert 'holdfast_reaped_total{action="evict"} 1' in hold.ok("metrics")
+    (entry,) = entries(hold, "work", "reaped")
+    assert (entry["actor"], entry["body"]["action"]) == ("", "evict")
+
+    assert said(hold, "work", "echo $KEPT $$") == f"yes {pid}"
+    woken = hold.json("show", "work")
+    assert (woken["id"], woken["epoch"]) == (session, 2)
+    assert hold.json("verify", session)["verdict"] == "intact"
+
+
+@pytest.mark.requirement("M9")
+def test_attaching_wakes_it_and_whoever_is_attached_keeps_it(hold: Hold) -> None:
+    started(hold, "work")
+    said(hold, "work", "echo before-it-slept")
+    until(lambda: asleep(hold, "work"), "it is never evicted")
+    terminal = Terminal(hold, "attach", "--scrollback", "work")
+    try:
+        terminal.until_shown("attached to")
+        terminal.until_shown("before-it-slept")
+        idle_until = time.monotonic() + 4
+        started(hold, "other")
+        until(lambda: asleep(hold, "other"), "the other is not evicted")
+        until(lambda: time.monotonic() > idle_until, "time stands still")
+        assert not asleep(hold, "work")
+    finally:
+        terminal.close()
+    until(lambda: asleep(hold, "work"), "it does not sleep again")
+
+
+@pytest.mark.requirement("M9")
+def test_what_somebody_put_to_sleep_does_not_wake_by_itself(hold: Hold) -> None:
+    started(hold, "work")
+    hold.ok("checkpoint", "work", "--end")
+    hold.fails("session_asleep", "exec", "work", "--", "true")
+    hold.ok("restore", "work")
+
+
+@pytest.mark.requirement("M9")
+def test_who_may_not_see_it_does_not_wake_it(hold: Hold) -> None:
+    add_actor(hold, "stranger", "read")
+    started(hold, "work")
+    hold.ok("revoke", "stranger", "--all")
+    until(lambda: asleep(hold, "work"), "it is never evicted")
+    hold("--as", "stranger", "exec", "work", "--", "true")
+    assert asleep(hold, "work")
+
+
+@pytest.mark.requirement("M9")
+def test_beyond_the_bound_the_one_used_longest_ago_sleeps(fresh_home: Hold) -> None:
+    settings = "idle_movable_s = 3600\nidle_warning_s = 1\nidle_resident_max = 1\n"
+    Path(fresh_home.home, "config.toml").write_text(settings)
+    fresh_home.ok("up", "-d")
+    started(fresh_home, "first")
+    started(fresh_home, "second")
+    until(lambda: asleep(fresh_home, "first"), "none is evicted")
+    assert not asleep(fresh_home, "second")
+    (entry,) = entries(fresh_home, "first", "reaped")
+    assert "more than 1 idle sessions are resident" in entry["body"]["why"]
