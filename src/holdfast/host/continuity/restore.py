@@ -198,7 +198,7 @@ class _Restore:
             if kept.lease is not None:
                 leasing = await daemon.leases.acquire(self._session)
                 undo.callback(leasing.release)
-            epoch = leasing.tenure.epoch if leasing is not None else before + 1
+            epoch = leasing.runner.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
             restored = await self._restore_tree(facts, kept)
             undo.callback(_remove_group, restored)
