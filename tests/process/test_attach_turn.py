@@ -164,7 +164,7 @@ def test_a_halted_session_says_so_on_attach_with_the_key_that_resumes(
     human.until_shown("resumed")
     human.type(b"\x03")  # ends the line that began while it was halted
     human.until_shown("line not sent")
-    time.sleep(2 * PASTE_GAP_S)
+    time.sleep(2 * PASTE_GAP_S)  # as a person would: what follows is not of the same paste
     human.type(b"echo on-$((1+1))\r")
     human.until(b"on-2")
 
