@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+from holdfast.core.access.policy_rules import label_reaches
 from holdfast.core.gate.verdicts import narrowest
 from holdfast.host.clock import now
 from holdfast.host.gate.effect_judge import EffectJudge, refused
@@ -122,17 +123,13 @@ class PolicyBook(GatePolicy):
         if kind == "session":
             return name == session
         if kind == "label":
-            return name in labels and self._reaches(kept, session)
+            uid = self._user_of(SessionId(session))
+            return name in labels and label_reaches(kept.uid, uid, self._host_uid)
         return True
 
-    def _reaches(self, kept: KeptPolicy, session: str) -> bool:
-        """A policy for a label applies to the sessions of whoever set it; root's, and that of the
-        host's own user, to all."""
-        if kept.uid in (0, self._host_uid):
-            return True
-        live = self._live.get(SessionId(session))
-        uid = live.spec.uid if live is not None else self._starting.get(SessionId(session))
-        return uid is None or uid == kept.uid
+    def _user_of(self, session: SessionId) -> int | None:
+        live = self._live.get(session)
+        return live.spec.uid if live is not None else self._starting.get(session)
 
     def ungated(self, scope: str) -> tuple[str, ...]:
         """The live sessions of a scope where what programs do cannot be judged, by name."""

@@ -19,14 +19,14 @@ import shutil
 from functools import partial
 
 from holdfast.core.access.authority import Authority
+from holdfast.core.access.policy_rules import check_may_start
 from holdfast.core.gate.authority_meet import check_contributors, refused_by_authority
 from holdfast.core.gate.verdicts import strictest
 from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.judged_entry import judged_entry
 from holdfast.journal.entries import JudgedEntry
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import Right
-from holdfast.model.errors import GateRefused, NotPermitted
+from holdfast.model.errors import GateRefused
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.home import is_within
 from holdfast.model.ids import SessionId
@@ -61,7 +61,15 @@ async def judge_start(
     NotPermitted for what would take the session out of a policy's reach."""
     if not judge.policy.in_force(start.session, start.labels):
         return None
-    await asyncio.to_thread(_check_reach, authority, actor, start, now)
+    check_may_start(
+        authority,
+        actor,
+        start.session,
+        start.labels,
+        now,
+        gated=start.gated,
+        stays_inside=await asyncio.to_thread(_stays_inside, start),
+    )
     program = await asyncio.to_thread(_program, start)
     effect = _effect(actor, start, program)
     verdict = await _verdict(judge, authority, effect, now)
@@ -98,21 +106,8 @@ async def _verdict(
     return strictest([await judge.judge(each) for each in (as_line, effect)])
 
 
-def _check_reach(authority: Authority, actor: Actor, start: ProposedStart, now: float) -> None:
-    """Whoever may not change policies there starts nothing that they do not reach."""
-    if Right.GRANT in authority.rights(actor.id, start.session, start.labels, now):
-        return
-    if not start.gated:
-        raise NotPermitted(
-            "a policy applies, so a session without the exec gate needs the right to grant",
-            hint="start it without --gate off",
-        )
-    if not is_within(os.path.realpath(start.workspace), os.path.realpath(start.cwd)):
-        raise NotPermitted(
-            "a policy applies, so a workspace outside of the working directory needs the right to "
-            "grant",
-            hint="start it in that directory, or without --workspace",
-        )
+def _stays_inside(start: ProposedStart) -> bool:
+    return is_within(os.path.realpath(start.workspace), os.path.realpath(start.cwd))
 
 
 def _program(start: ProposedStart) -> str:
