@@ -20,6 +20,7 @@ from holdfast.core.forwards import Forwards
 from holdfast.core.gate.approvals import Approval, Approvals, ApprovalStatus
 from holdfast.core.gate.commit_bytes import interrupts
 from holdfast.core.gate.gated_input import GatedInput, SavedGatedInput, Stage
+from holdfast.core.gate.verdicts import refusal_text
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
@@ -385,7 +386,7 @@ class SessionMachine:
             self.passing = Passing(event.number, effect, verdict)
             return [_TAKE]
         refusal = GateRefused(
-            f"the policy refuses it: {verdict.reason or 'it gives no reason'}",
+            refusal_text(verdict),
             hint=f"it is a policy of {verdict.policy}" if verdict.policy else "",
         )
         return [do.RecordJudged(effect, verdict), *self._refuse_commit(gated, refusal, effect)]

@@ -21,6 +21,7 @@ from holdfast.core.gate.approvals import Approval, ApprovalStatus
 from holdfast.core.gate.authority_meet import refused_by_authority
 from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
+from holdfast.core.gate.verdicts import refusal_text
 from holdfast.core.session import RESIZED, SavedGate, SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved
@@ -392,8 +393,7 @@ class SessionGate:
             verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is not Outcome.ALLOW:
             self.record_judged(effect, verdict)
-            why = verdict.reason or "it gives no reason"
-            raise GateRefused(f"the policy refuses it: {why}")
+            raise GateRefused(refusal_text(verdict))
         self._journal.record(actor, judged_entry(effect, verdict))
         return ev.Passed(effect, verdict)
 

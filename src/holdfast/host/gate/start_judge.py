@@ -21,7 +21,7 @@ from functools import partial
 from holdfast.core.access.authority import Authority
 from holdfast.core.access.policy_rules import check_may_start
 from holdfast.core.gate.authority_meet import check_contributors, refused_by_authority
-from holdfast.core.gate.verdicts import strictest
+from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.judged_entry import judged_entry
 from holdfast.journal.entries import JudgedEntry
@@ -75,18 +75,19 @@ async def judge_start(
     verdict = await _verdict(judge, authority, effect, now)
     if verdict.outcome is Outcome.ALLOW:
         return judged_entry(effect, verdict)
-    why = verdict.reason or "it gives no reason"
     log.warning(
         "%s (%s) did not get to start %s: %s, by %s: %s",
         *(actor.name, actor.id, judged_entry(effect, verdict).text),
-        *(verdict.outcome, verdict.policy or "no rule", why),
+        *(verdict.outcome, verdict.policy or "no rule", verdict.reason),
     )
     if verdict.outcome is Outcome.HOLD:
         raise GateRefused(
-            f"the policy holds it, and the start of a session cannot wait for approval: {why}",
+            refusal_text(
+                verdict, "the policy holds it, and the start of a session cannot wait for approval"
+            ),
             hint="start a shell and enter it there, where it waits",
         )
-    raise GateRefused(f"the policy refuses to start it: {why}")
+    raise GateRefused(refusal_text(verdict, "the policy refuses to start it"))
 
 
 async def _verdict(
