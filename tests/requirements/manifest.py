@@ -589,6 +589,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_an_actor_without_the_right_deletes_none",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_it_needs_the_right_to_checkpoint",
             ),
@@ -1619,6 +1623,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_hold_can_move_answers_for_a_session_of_the_host",
             ),
             *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_deleted_checkpoint_is_gone_with_its_room_and_another_stays",
+                "test_what_a_session_sleeps_in_is_not_deleted_until_it_is_awake",
+            ),
+            *_in(
                 "privileged/test_preflight_agrees",
                 "test_what_is_called_movable_is_checkpointed",
                 "test_what_is_said_to_block_is_refused_and_runs_on",
@@ -2275,6 +2284,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_is_valid_by_itself_and_with_the_records",
                 "test_no_field_can_be_changed",
                 "test_a_host_that_certifies_what_its_records_do_not_say_is_found_out",
+            ),
+            *_in(
+                "privileged/test_checkpoints_deleted",
+                "test_a_session_that_came_back_is_certified_with_its_costs",
             ),
             *_in(
                 "process/test_certificate_cli",

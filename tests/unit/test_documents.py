@@ -39,7 +39,7 @@ _SENSITIVE = {
     "revoke_device": "device revoke", "set_relays": "host", "restart_daemon": "daemon restart",
     "shutdown": "down", "policy_set": "policy set", "policy_off": "policy off", "adopt": "adopt",
     "approve": "approve", "deny": "deny", "revive": "revive", "reap": "reap",
-    "checkpoint": "checkpoint", "restore": "restore",
+    "checkpoint": "checkpoint", "restore": "restore", "delete_checkpoint": "checkpoints rm",
 }  # fmt: skip
 
 

@@ -203,6 +203,7 @@ class Daemon:
         self.eviction = Eviction(self.continuity, self.store, self.registry)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.operators.table = self._request_table()
+        self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
         self._stopped = asyncio.get_running_loop().create_future()
@@ -464,6 +465,9 @@ class Daemon:
     def _session_pruned(self, left: Stored) -> None:
         self.registry.updated(left)
         self.usage.disk_changed(left.uid)
+        tidying = asyncio.get_running_loop().create_task(self.continuity.delete_all(left.info.id))
+        self._tidying.add(tidying)  # or nobody holds it
+        tidying.add_done_callback(self._tidying.discard)
 
     def _rights_findings(self) -> list[Finding]:
         why = self.actors.file.unrecorded() or self.admission.file.unrecorded()

@@ -146,5 +146,7 @@ def _flush_file(path: str) -> None:
 def _told(error: OSError, doing: str, root: str) -> HoldfastError:
     message = f"cannot {doing} the checkpoint store {root}: {why_not(error)}"
     if error.errno in _NO_ROOM:
-        return StorageFailed(message, hint="free some space, or delete checkpoints")
+        return StorageFailed(
+            message, hint="free some space; `hold checkpoints rm ID` deletes a checkpoint"
+        )
     return CheckpointStoreDown(message, hint="see `checkpoint_store` in config.toml")

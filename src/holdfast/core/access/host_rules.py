@@ -73,6 +73,7 @@ RULES: dict[str, Rule] = {
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
     "checkpoint": _LIVE,  # and the right `checkpoint` there; to end it with that, `end`
     "checkpoints": _ANY,
+    "delete_checkpoint": _EVERYONE,  # the same right as for `restore`
     "restore": _EVERYONE,  # the right `checkpoint` in the session that the checkpoint is of
     # Ways in.
     "input": _LIVE,

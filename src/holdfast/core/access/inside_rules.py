@@ -89,6 +89,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "policy_off": _GRANTS,
     # Everywhere.
     "restore": (Right.CHECKPOINT,),
+    "delete_checkpoint": (Right.CHECKPOINT,),
     "approve": (Right.APPROVE,),
     "deny": (Right.APPROVE,),
     "run": (Right.INPUT,),
@@ -122,8 +123,8 @@ NEEDS: dict[str, tuple[Right, ...]] = {
 
 SENSITIVE = frozenset(
     (
-        "end", "checkpoint", "restore", "seize", "revoke_turn", "set_turn_policy", "resume",
-        "add_actor", "revoke_actor",
+        "end", "checkpoint", "restore", "delete_checkpoint", "seize", "revoke_turn",
+        "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",
         "revive", "reap",

@@ -102,6 +102,7 @@ def handlers(
         "checkpoint": checkpoints.checkpoint,
         "checkpoints": checkpoints.checkpoints,
         "restore": checkpoints.restore,
+        "delete_checkpoint": checkpoints.delete,
         "revive": session.revive,
         "input": ways_in.input,
         "submit": ways_in.submit,

@@ -38,7 +38,8 @@ class ImageCensus:
                 raise CheckpointQuotaReached(
                     f"the checkpoints of this host use {self._used} bytes of the "
                     f"{self._quota} that `checkpoint_quota_bytes` allows, and this one needs more",
-                    hint="delete some, or raise `checkpoint_quota_bytes` in config.toml",
+                    hint="`hold checkpoints rm ID` deletes one; or raise the setting in "
+                    "config.toml",
                 )
             self._used += size
             if name:

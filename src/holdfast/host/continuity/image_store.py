@@ -44,6 +44,7 @@ from holdfast.model.ids import SessionId
 from holdfast.ports.blob_store import BlobStore
 
 log = logging.getLogger(__name__)
+_BOOK = "checkpoints.json"
 _WORKERS = 8  # two keep a processor busy; the others wait for a disk or a service
 _T = TypeVar("_T")
 
@@ -287,13 +288,18 @@ class ImageStore:
                 yield chunk_name(chunk.key)
 
 
+def has_saved(state: str) -> bool:
+    """Whether this host ever saved a checkpoint: a store need not be opened to find none."""
+    return os.path.exists(f"{state}/{_BOOK}")
+
+
 def open_image_store(place: str, quota: int, state: str, host: SigningKey) -> ImageStore:
     """`place`: a directory or a URL; "" for a directory in the host's state. Blocking."""
     blobs = (
         ObjectBlobs(place) if "://" in place else DirectoryBlobs(place or f"{state}/checkpoints")
     )
     secret = key_file.load_or_create(f"{state}/checkpoint.key")
-    return ImageStore(blobs, host, secret, CheckpointBook(f"{state}/checkpoints.json"), quota)
+    return ImageStore(blobs, host, secret, CheckpointBook(f"{state}/{_BOOK}"), quota)
 
 
 def _fields(description: CheckpointDescription) -> dict[str, Any]:

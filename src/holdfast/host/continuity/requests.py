@@ -18,8 +18,10 @@ from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.restore import ContinuityKind, RestoreReport
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.checkpoints import (
+    CheckpointDeleted,
     CheckpointList,
     CheckpointMade,
+    DeleteCheckpoint,
     ListCheckpoints,
     MakeCheckpoint,
     Restore,
@@ -62,6 +64,10 @@ class CheckpointActions(Protocol):
 
     async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]: ...
 
+    async def delete(self, checkpoint: Checkpoint, actor: str) -> None: ...
+
+    async def used_bytes(self) -> int: ...
+
 
 class CheckpointRequests:
     """Handlers of one host."""
@@ -97,6 +103,25 @@ class CheckpointRequests:
         may_see = self._sessions.may_see_id
         seen = [each for each in every if wanted or may_see(operator.actor, each.session)]
         return CheckpointList(request.id, tuple(map(self._info, seen)))
+
+    async def delete(self, operator: OperatorConnection, request: DeleteCheckpoint) -> m.Answer:
+        actor = operator.actor
+        checkpoint, found = await self._find(actor, request.target)
+        if checkpoint is None:
+            raise InvalidArgument(
+                f"{request.target[:80]!r} is not a checkpoint", hint="`hold checkpoints` lists them"
+            )
+        id, labels = _id_of(found), _labels_of(found)
+        self._actors.authority.check(actor.id, Right.CHECKPOINT, id, labels, now())
+        ending = found.info.ending if isinstance(found, Stored) else None
+        if ending is not None and ending.checkpoint == checkpoint.id:
+            raise InvalidArgument(
+                f"{checkpoint.session_name} is asleep in {checkpoint.id}, and would be lost",
+                hint=f"`hold restore {checkpoint.session_name}` first, or give it up with --cold",
+            )
+        await self._continuity.delete(checkpoint, actor.id)
+        used = await self._continuity.used_bytes()
+        return CheckpointDeleted(request.id, self._info(checkpoint), used)
 
     async def restore(self, operator: OperatorConnection, request: Restore) -> m.Answer:
         actor = operator.actor
@@ -170,6 +195,10 @@ class CheckpointRequests:
             total_ms=round(made.total_ms, 1),
             journal_seq=made.journal_seq,
         )
+
+
+def _labels_of(found: LiveSession | Stored) -> tuple[str, ...]:
+    return found.info.labels if isinstance(found, Stored) else found.spec.labels
 
 
 def _id_of(found: LiveSession | Stored) -> SessionId:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
-from holdfast.model.ids import SessionId
+from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
 
 if TYPE_CHECKING:
@@ -55,11 +56,30 @@ class SessionContinuity:
         """Newest first."""
         return await self._daemon.images.list(session)
 
-    async def delete(self, checkpoint: Checkpoint) -> None:
+    async def delete(self, checkpoint: Checkpoint, actor: str = HOST_ACTOR) -> None:
+        """Whether the actor may is the caller's matter."""
         await self._daemon.images.delete(checkpoint.id)
+        if actor != HOST_ACTOR:
+            who, name = self._daemon.actors.name(actor), checkpoint.session_name
+            log.info("checkpoint %s of %s was deleted by %s", checkpoint.id, name, who)
+
+    async def delete_all(self, session: SessionId) -> None:
+        """Of a session that comes back no more, and of which nothing else is kept."""
+        try:
+            if self.latest_id(session):
+                for each in await self.list(session):
+                    await self.delete(each)
+        except (HoldfastError, OSError) as error:
+            log.error("checkpoints of %s are not deleted: %s", session, error)
+
+    async def used_bytes(self) -> int:
+        """What all checkpoints of this host use in the store."""
+        return await self._daemon.images.used_bytes()
 
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
+        if not has_saved(self._daemon.home.state):
+            return ""
         try:
             found = self._daemon.images.last_saved(session)
         except (HoldfastError, OSError) as error:

@@ -27,6 +27,13 @@ class ListCheckpoints(Request, tag="checkpoints"):
     session: str = ""  # a name, an id, or 6 or more characters of an id; empty is all
 
 
+class DeleteCheckpoint(Request, tag="delete_checkpoint"):
+    """Delete a checkpoint, and what of its memory no other one has. Needs the right `checkpoint` in
+    its session. Refused while the session is asleep in it. Answered by CheckpointDeleted."""
+
+    target: str  # id of the checkpoint
+
+
 class Restore(Request, tag="restore"):
     """Restore a session that is asleep or was lost, under the same id, in its next epoch. Needs the
     right `checkpoint` there. Answered by Restored, or by `failed`: then everything is as it was.
@@ -48,6 +55,13 @@ class CheckpointList(Answer, tag="checkpoint_list"):
     """Newest first."""
 
     checkpoints: tuple[CheckpointInfo, ...]  # of sessions that the asker may see
+
+
+class CheckpointDeleted(Answer, tag="checkpoint_deleted"):
+    """It is gone."""
+
+    checkpoint: CheckpointInfo  # the one that was
+    used_bytes: int  # what all checkpoints of the host still use
 
 
 class Restored(Answer, tag="restored"):
