@@ -118,7 +118,7 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
-        self.inputs.held = bool(asleep_in)  # until it is known what became of that
+        self.inputs.paused = bool(asleep_in)  # until it is known what became of that
         self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
@@ -637,7 +637,7 @@ class SessionMachine:
         self._step(StateStep.CHECKPOINT_ASKED)
         if self.state is before:
             raise CheckpointFailed(f"it is {before.phase}")
-        self.inputs.held = True
+        self.inputs.paused = True
         return [do.HoldTyping()]
 
     def _checkpoint_stored(self, event: ev.CheckpointStored) -> list[do.Effect]:
@@ -650,7 +650,7 @@ class SessionMachine:
         if self.state.is_over:
             return []
         self._step(StateStep.CHECKPOINT_OVER)
-        self.asleep_in, self.inputs.held = "", False
+        self.asleep_in, self.inputs.paused = "", False
         return [do.SaveParcel(), do.ReleaseTyping(), _TAKE, do.AnnounceOperators()]
 
     # -- lease ----------------------------------------------------------------------------------

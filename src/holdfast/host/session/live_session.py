@@ -412,7 +412,7 @@ class LiveSession:
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
-            if not self.core.inputs.held:
+            if not self.core.inputs.paused:
                 self.custody.flush_to_pty()
         self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
