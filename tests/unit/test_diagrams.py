@@ -41,8 +41,21 @@ def test_the_overview_stays_short_enough_to_be_read() -> None:
 
 def test_every_phase_and_step_is_drawn(diagrams: ModuleType) -> None:
     drawn = diagrams.lifecycle()
-    assert all(f"{a} --> {b}: {step}" in drawn for (a, step), b in TRANSITIONS.items())
-    assert all(phase in drawn for phase in Phase)
+    inside, outside = drawn.split("    }\n")
+    assert all(
+        f" {a} --> {b}: {step}\n" in inside or f" live --> {b}: {step}\n" in outside
+        for (a, step), b in TRANSITIONS.items()
+    )
+    live = {a for a, _ in TRANSITIONS}
+    assert all(f" {phase}" in (inside if phase in live else outside) for phase in Phase)
+
+
+def test_an_arrow_from_a_live_session_leads_from_every_phase_of_one(diagrams: ModuleType) -> None:
+    for arrow in diagrams.lifecycle().split("    }\n")[1].splitlines():
+        if arrow.startswith("    live --> "):
+            after, step = arrow.removeprefix("    live --> ").split(": ")
+            live = {a for a, _ in TRANSITIONS}
+            assert all(TRANSITIONS.get((a, step)) == after for a in live)
 
 
 def test_a_missing_marker_is_an_error_not_a_silent_pass(diagrams: ModuleType) -> None:
