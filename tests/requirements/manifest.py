@@ -1495,6 +1495,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
+                "process/test_signature_records",
+                "test_each_attach_has_its_gap_the_process_and_what_is_held",
+            ),
+            *_in(
                 "faults/test_custody",
                 "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
@@ -1575,6 +1579,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "When a host dies, identity and durable state survive; where there is a checkpoint, "
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
+            *_in(
+                "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+            ),
             *_in(
                 "privileged/test_periodic_checkpoints",
                 "test_it_is_checkpointed_in_its_interval_while_something_happens",
@@ -1924,6 +1932,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+                "test_a_connection_to_its_forwarded_port_wakes_it",
+            ),
+            *_in(
+                "privileged/test_evicting",
                 "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
                 "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
                 "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
@@ -1986,6 +1999,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F1",
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
+            *_in(
+                "simulation/test_moves",
+                "test_no_order_of_a_move_makes_two_lives_or_none",
+                "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+                "test_a_move_without_any_one_rule_has_a_counterexample",
+            ),
             *_in(
                 "unit/test_lease_runner",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",

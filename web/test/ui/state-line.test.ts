@@ -40,7 +40,7 @@ test('the line says who does what, since when, and what you may do', () => {
     'You run make test / for 2m · you hold the turn',
   )
   expect(said({}, { last_command: null, created_at: NOW - 20, argv: ['./serve'] })).toBe(
-    './serve is running / for 20s · otto holds the turn, you are watching',
+    './serve is running / for 20s · you are watching, otto holds the turn',
   )
   expect(
     said({ turn: turn('') }, { state: 'prompt', last_command: { ...running, status: 0, ended_at: NOW - 5 } }),

@@ -157,7 +157,7 @@ function whatYouMayDo({ turn, mayType, info }: LineFacts): string {
   if (!turn.yours) {
     const busy = info && runningCommand(info)?.actor === holder_name
     if (turn.waiting) return 'you asked for the turn'
-    return busy ? 'you are watching' : `${holder_name} holds the turn, you are watching`
+    return busy ? 'you are watching' : `you are watching, ${holder_name} holds the turn`
   }
   return `you hold the turn${seized ? ', seized' : ''}`
 }
