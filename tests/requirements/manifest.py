@@ -234,6 +234,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "disturbed, and its pids stay.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_faults",
+                "test_whoever_is_attached_sees_a_pause",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_a_session_is_renamed_under_those_who_are_attached_and_stays_so",
             ),
@@ -737,6 +741,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A3",
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_faults",
+                "test_input_in_the_frozen_window_waits_and_comes_in_order",
+            ),
             *_in(
                 "unit/test_unsent_line",
                 "test_the_rest_of_a_dropped_line_is_dropped_with_its_enter_and_the_next_line_is_not",
@@ -1580,6 +1588,13 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_faults",
+                "test_a_daemon_killed_during_a_checkpoint_loses_nothing",
+                "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
+                "test_a_disk_that_is_full_leaves_the_session_running",
+                "test_a_restore_that_fails_leaves_everything_as_it_was",
+            ),
+            *_in(
                 "privileged/test_evicting",
                 "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
             ),
@@ -1999,6 +2014,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F1",
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_faults",
+                "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
+            ),
             *_in(
                 "simulation/test_moves",
                 "test_no_order_of_a_move_makes_two_lives_or_none",

@@ -225,6 +225,7 @@ class _Restore:
         daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
         await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
         self._passed("run")
+        daemon.operators.follow(live)
         daemon.session_began(live)
         log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
