@@ -1,6 +1,7 @@
 """What outlives a host, and an incarnation: checkpoints.
 
 session_continuity.py  checkpointing and restoring, for the rest of the host
+own_state.py           the same for the state that a program provides itself
 checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep in it
 restore.py             a checkpoint -> the same session, alive, in the next epoch
 restore_facts.py       what a checkpoint has besides CRIU's images
