@@ -43,10 +43,12 @@ class SessionContinuity:
         """See checkpoint.py. `ends`: the session is asleep afterwards."""
         return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
 
-    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
+    async def restore(
+        self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
+    ) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
-            return await restore.restore(self._daemon, found, actor)
+            return await restore.restore(self._daemon, found, actor, host_is_dead=host_is_dead)
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
         """One of them, or the last of a session."""
