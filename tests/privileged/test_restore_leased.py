@@ -1,5 +1,5 @@
-"""A re-homeable session is restored only with its lease (F1, F3): of a real host that died, and whose
-record is its own, is gone, or was taken by another host."""
+"""A re-homeable session is restored only with its lease (F1, F3): of a real host that died, and
+whose record is its own, is gone, or was taken by another host."""
 
 from __future__ import annotations
 

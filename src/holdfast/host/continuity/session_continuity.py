@@ -11,12 +11,14 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.clock import now
+from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
+from holdfast.wire.messages.session import RehomedEvent
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -40,15 +42,25 @@ class SessionContinuity:
     async def checkpoint(
         self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
-        """See checkpoint.py. `ends`: the session is asleep afterwards."""
-        return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
+        """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
+        session is asleep afterwards."""
+        daemon = self._daemon
+        if own_state.is_offered(daemon.home, live):
+            return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+        return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
 
     async def restore(
         self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
     ) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
-            return await restore.restore(self._daemon, found, actor, host_is_dead=host_is_dead)
+            live, report = await restore.restore(
+                self._daemon, found, actor, host_is_dead=host_is_dead
+            )
+        event = _rehomed(live, report, found)
+        for operator in live.presence.recipients():
+            operator.event(event)
+        return live, report
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
         """One of them, or the last of a session."""
@@ -100,3 +112,21 @@ class SessionContinuity:
             yield
         finally:
             self.restoring.discard(session)
+
+
+def _rehomed(live: LiveSession, report: RestoreReport, found: Checkpoint) -> RehomedEvent:
+    at = now()
+    return RehomedEvent(
+        session=live.spec.id,
+        name=live.spec.name,
+        at=at,
+        epoch_before=report.epoch_before,
+        epoch=report.epoch,
+        kind=report.kind,
+        checkpoint=report.checkpoint,
+        bytes=report.bytes,
+        restore_ms=round(sum(phase.ms for phase in report.phases), 1),
+        downtime_s=max(0.0, at - found.created_at),
+        resets=len(report.reset),
+        inputs_lost=report.inputs_lost,
+    )
