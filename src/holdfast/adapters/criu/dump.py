@@ -75,7 +75,7 @@ async def dump(
     if not done.success:
         why = swrk.errors_in(swrk.log_in(images, LOG)) or done.message
         raise CheckpointFailed(f"CRIU refuses it: {why or 'it gives no reason'}")
-    return DumpTimes(_frozen_ms(images))
+    return DumpTimes(frozen_ms(images))
 
 
 async def _converse(
@@ -196,7 +196,7 @@ def finish_images(images: int) -> None:
             os.unlink(name, dir_fd=images)
 
 
-def _frozen_ms(images: int) -> float:
+def frozen_ms(images: int) -> float:
     """By CRIU's own clock; 0 when it did not say."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         fd = os.open("stats-dump", os.O_RDONLY | os.O_CLOEXEC, dir_fd=images)
