@@ -210,7 +210,7 @@ class _Restore:
             # process is born and CRIU has other things to do than to wait for it.
             self._move_criu_out()
             return None
-        elif said.script == "post-restore":
+        if said.script == "post-restore":
             self._passed("processes")
         elif said.script == "pre-resume":
             self._before_it_runs()
