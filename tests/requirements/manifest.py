@@ -2025,6 +2025,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_what_another_host_may_have_is_taken_only_on_somebodys_word",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
+                "test_a_store_that_lost_its_memory_gives_no_restore_away",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
             ),
@@ -2035,7 +2046,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_move_without_any_one_rule_has_a_counterexample",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
                 "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
@@ -2121,7 +2132,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_nats_that_does_not_answer_fences_in_time_and_heals",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_where_the_store_forgot_all_only_somebodys_word_brings_it_back",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_it_is_renewed_for_as_long_as_the_store_answers",
@@ -2162,6 +2173,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "are refused everywhere.",
         tests=(
             *_in(
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_the_epoch_is_above_what_record_and_journal_know",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
             ),
@@ -2171,7 +2192,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_another_host_took_over_never_runs_here_again",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
             ),

@@ -111,9 +111,9 @@ class LeaseRunner:
         cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, listener: LeaseListener
     ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
-        tenure = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
-        tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
-        return tenure
+        runner = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
+        runner.epoch, runner._before, runner.taken = kept.epoch, kept.before, kept.taken
+        return runner
 
     def kept(self) -> SavedLeaseRun:
         lease = self.lease.kept(self._clock.boot_id)
@@ -133,9 +133,13 @@ class LeaseRunner:
             self._give(ev.LeaseTick(self._clock.now()))
         return False
 
-    async def acquire(self, within_s: float) -> bool:
-        """For a session that begins. False: not in time, and given up."""
+    async def acquire(self, within_s: float, attested: tuple[int, str, str] | None = None) -> bool:
+        """For a session that begins, or comes back. False: not in time, and given up. `attested`:
+        that the incarnation of this epoch is over, by whom, and why."""
         self._give(ev.Acquire(self._clock.now()))
+        if attested is not None:
+            epoch, by, reason = attested
+            self._give(ev.Force(self._clock.now(), by, reason, epoch))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._held.wait()
@@ -162,7 +166,7 @@ class LeaseRunner:
         if lease.record is not None:
             raise InvalidArgument(
                 "there is a record of the lease, which is being taken",
-                hint="wait; `hold show` tells the state of the lease",
+                hint="wait; `hold show` shows the state of the lease",
             )
         self._give(ev.Force(self._clock.now(), by, reason, 0))
         self._listener.save()
@@ -178,7 +182,7 @@ class LeaseRunner:
         self._rang()
 
     def release(self) -> None:
-        """Nothing of it runs any more; a successor need not wait."""
+        """Nothing of it is running; a successor need not wait."""
         self._leaving = True
         if self.taken is None and self.lease.state not in (FENCED, RELEASED):
             self._give(ev.Release(self._clock.now()))
@@ -329,3 +333,8 @@ def new_incarnation() -> str:
 def first_lease(session: SessionId, owner: str, terms: LeaseTerms) -> Lease:
     """For a session whose key was made just now."""
     return Lease(session, owner, new_incarnation(), terms, born=True)
+
+
+def again(session: SessionId, owner: str, terms: LeaseTerms, before: int) -> Lease:
+    """For a session that comes back, in an epoch after `before`."""
+    return Lease(session, owner, new_incarnation(), terms, max_seen=before)
