@@ -19,6 +19,17 @@ def test_the_web_apps_messages_are_written_from_the_schema() -> None:
     assert written == made.files(), "run `make schema`"
 
 
+NOT_SENT_TO_PAGES = {"hello", "gap"}  # clients say hello; only raw channels have gaps
+
+
+def test_the_web_app_reads_every_event_of_a_host() -> None:
+    """One that it does not know ends its connection."""
+    messages = script("protocol-schema").schema()["messages"]
+    events = {tag for tag, each in messages.items() if "role" not in each}
+    assert "rehomed" in events
+    assert events - NOT_SENT_TO_PAGES <= set(script("web-protocol").READ)
+
+
 def test_a_request_that_does_not_name_its_answer_is_an_error_not_a_gap() -> None:
     class Unanswered(Request, tag="unanswered"):
         """Nothing is said of an answer."""

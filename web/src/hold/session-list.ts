@@ -74,6 +74,8 @@ export class SessionList {
       const { session, operators, observers, size } = message
       this.change(session, (info) => ({ ...info, operators, observers, size }))
       if (operators > 0) this.setReaping(session, null)
+    } else if (message.t === 'rehomed') {
+      this.soon(message.session) // the epoch comes with it
     } else if (message.t === 'reap_notice') {
       this.setReaping(message.session, message)
     } else if (message.t === 'turn_event') {

@@ -98,7 +98,7 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
       )}
       {failed && (
         <p class="tone-danger wrap" role="alert" data-testid="checkpoint-failed">
-          {capital(sanitize(failed.message, 300))}. 
+          {`${capital(sanitize(failed.message, 300))}. `}
           <InlineCode text={capital(sanitize(failed.hint, 300))} />
         </p>
       )}

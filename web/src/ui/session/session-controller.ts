@@ -54,7 +54,11 @@ export class SessionController {
   private readonly undo: (() => void)[] = []
   private hintTimer = 0
 
-  constructor(readonly handle: SessionHandle) {
+  /** `followed`: its page was open when the session fell asleep or was lost. */
+  constructor(
+    readonly handle: SessionHandle,
+    private readonly followed = false,
+  ) {
     const { info, turn, observing, link } = handle
     const way = {
       info,
@@ -226,7 +230,7 @@ export class SessionController {
 
   /** `again`: this page only lost its connection. */
   private returned(handoff: Handoff, again: boolean): void {
-    const news = again ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
+    const news = again || this.followed ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
     if (news) this.catchUp.value = handoff
     if (news && handoff.since_at !== null) this.leftAt.value = handoff.since_at
   }

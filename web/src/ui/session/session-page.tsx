@@ -39,6 +39,7 @@ export function SessionPage({ machine: name, session }: { machine: string; sessi
         hold={hold}
         machine={machine}
         session={session}
+        followed={lives.value > 0}
         onBack={() => lives.value++}
       />
     )
@@ -54,13 +55,14 @@ interface OpenedProps {
   readonly hold: Hold
   readonly machine: Machine
   readonly session: string
+  readonly followed: boolean
   readonly onBack: () => void
 }
 
-function Opened({ hold, machine, session, onBack }: OpenedProps) {
+function Opened({ hold, machine, session, followed, onBack }: OpenedProps) {
   const controller = useMemo(() => {
     const watchOnly = machine.rights.length > 0 && !machine.rights.includes('input')
-    const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }))
+    const opened = new SessionController(hold.open(machine.key, session, { observe: watchOnly }), followed)
     opened.panel.value = !narrow.value && !touch.value
     return opened
   }, [])

@@ -308,6 +308,23 @@ export const HOST_MESSAGES = {
     left_behind: list(text), // what did not come back, for people
     running: withDefault(text, ''), // the command line that its shell was running, which was not run again; empty when none was
   }),
+  /** A session lives again in a new epoch, on this host: sent to those who watch it. Its output goes on at
+   * the offset of its checkpoint; attach again.
+   */
+  rehomed: record({
+    session: text, // id of the session
+    name: text, // its name
+    at: float, // when this was sent, seconds since 1970
+    epoch_before: int, // the epoch that ended
+    epoch: int, // the epoch that began
+    kind: text, // what of it goes on: `memory` or `application`
+    checkpoint: text, // id of the checkpoint
+    bytes: int, // size of the checkpoint
+    restore_ms: float, // how long the restore took
+    downtime_s: float, // since the moment that the checkpoint is of
+    resets: int, // connections to peers outside of the session that were reset
+    inputs_lost: int, // recorded inputs that are newer than the checkpoint
+  }),
   /** Nobody uses a session, and its host is about to do something about it: sent to those who watch it.
    * Whoever attaches, writes to it or pins it keeps it.
    */
@@ -724,6 +741,7 @@ export interface Requests {
     fields: {
       target: string // id of a checkpoint; or name or id of a session, whose latest one is taken
       cold?: boolean // start its command again instead, as `revive` does: a new session that follows it. The old one is closed for good
+      host_is_dead?: boolean // the actor attests that no other host has the session, whatever the record of its lease says. Needs the right `grant` there too; journal and record keep who said so
     }
     answer: 'restored'
   }
