@@ -593,6 +593,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_an_actor_without_the_right_gets_the_reason",
+            ),
+            *_in(
                 "privileged/test_checkpoints_deleted",
                 "test_an_actor_without_the_right_deletes_none",
             ),
@@ -1588,6 +1592,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
+                "test_the_same_without_async",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_a_daemon_killed_during_a_checkpoint_loses_nothing",
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
@@ -1686,6 +1695,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A lost connection to a peer outside leaves local state consistent and is listed.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_restore_says_what_did_not_come_back",
+            ),
+            *_in(
                 "privileged/test_checkpoint_programs",
                 "test_connections_inside_the_session_stay",
                 "test_a_connection_to_a_peer_outside_is_reset_and_named",
@@ -1707,6 +1720,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_restore_says_what_did_not_come_back",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
@@ -2151,6 +2168,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session is re-homed only after its old lease is known to have expired; old epochs "
         "are refused everywhere.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
+                "test_what_stands_in_the_way_is_told_by_process",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
