@@ -1597,6 +1597,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_the_same_without_async",
             ),
             *_in(
+                "privileged/test_snapshots_contained",
+                "test_a_program_in_a_namespace_is_asked_and_goes_on",
+            ),
+            *_in(
+                "process/test_snapshots",
+                "test_a_program_goes_on_with_its_own_state_without_root_or_criu",
+                "test_any_language_can_do_it_with_two_files_and_a_signal",
+                "test_a_program_that_cannot_give_its_state_runs_on",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_a_daemon_killed_during_a_checkpoint_loses_nothing",
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",

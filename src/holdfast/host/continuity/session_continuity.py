@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.host.clock import now
-from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
@@ -42,8 +42,12 @@ class SessionContinuity:
     async def checkpoint(
         self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
-        """See checkpoint.py. `ends`: the session is asleep afterwards."""
-        return await checkpoint.checkpoint(self._daemon, live, actor, note=note, ends=ends)
+        """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
+        session is asleep afterwards."""
+        daemon = self._daemon
+        if own_state.is_offered(daemon.home, live):
+            return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+        return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
 
     async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
