@@ -593,6 +593,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_may_checkpoint_only_with_the_right_and_only_its_own_sessions",
+            ),
+            *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_an_actor_without_the_right_gets_the_reason",
             ),
@@ -1592,6 +1596,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_puts_a_session_to_sleep_and_restores_it",
+            ),
+            *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
                 "test_the_same_without_async",
@@ -1730,6 +1738,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_older_checkpoint_is_restored_by_its_id_and_the_answer_says_what_is_missing",
+            ),
             *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_restore_says_what_did_not_come_back",
@@ -2178,6 +2190,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session is re-homed only after its old lease is known to have expired; old epochs "
         "are refused everywhere.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_agent",
+                "test_what_stands_in_the_way_comes_the_worst_first_and_in_bounds",
+            ),
             *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
@@ -2781,6 +2797,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R6",
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_puts_a_session_to_sleep_and_restores_it",
+                "test_what_stands_in_the_way_comes_the_worst_first_and_in_bounds",
+            ),
             *_in(
                 "e2e/test_mcp_gate",
                 "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",

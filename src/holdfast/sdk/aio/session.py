@@ -568,9 +568,9 @@ class Session:
         """Write its processes to disk, with memory, files, terminal and pending input, and come
         back when that is safely stored. It stands still for a moment (`frozen_ms`) and runs on;
         with `end` it does not run on: it is asleep until `Hold.restore`. If it cannot be done,
-        CheckpointFailed says why, and the session runs on. Needs level movable, and the right
-        `checkpoint`. Not repeated when the connection is lost: `Hold.checkpoints` says whether it
-        was made."""
+        CheckpointFailed says why, and the session runs on. Needs level movable, or a program that
+        offers its own state, and the right `checkpoint`. Not repeated when the connection is
+        lost: `Hold.checkpoints` says whether it was made."""
         request = checkpoints.MakeCheckpoint(0, self.id, end, note)
         return (await self._link.ask(request, checkpoints.CheckpointMade, once=True)).checkpoint
 
