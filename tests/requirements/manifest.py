@@ -2054,6 +2054,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_what_another_host_may_have_is_taken_only_on_somebodys_word",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
+                "test_a_store_that_lost_its_memory_gives_no_restore_away",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
             ),
@@ -2198,6 +2209,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_checkpoint_sdk",
                 "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
                 "test_what_stands_in_the_way_is_told_by_process",
+            ),
+            *_in(
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_the_epoch_is_above_what_record_and_journal_know",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
             ),
             *_in(
                 "privileged/test_checkpoints",

@@ -75,11 +75,12 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: str
+    daemon: Daemon, checkpoint: Checkpoint, actor: str, *, host_is_dead: bool = False
 ) -> tuple[LiveSession, RestoreReport]:
-    """On behalf of this actor, which may. Raises CheckpointInvalid, RestoreFailed, and what says
-    that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor).run()
+    """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
+    host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
+    RestoreFailed, and what says that the session cannot come back."""
+    return await _Restore(daemon, checkpoint, actor, host_is_dead).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -101,8 +102,11 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
 class _Restore:
     """One of them."""
 
-    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: str) -> None:
+    def __init__(
+        self, daemon: Daemon, checkpoint: Checkpoint, actor: str, host_is_dead: bool
+    ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
+        self._host_is_dead = host_is_dead
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -197,7 +201,13 @@ class _Restore:
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:
-                leasing = await daemon.leases.acquire(self._session)
+                leasing = await daemon.leases.acquire_again(
+                    self._session,
+                    kept.spec.process_tag,
+                    before,
+                    self._actor,
+                    host_is_dead=self._host_is_dead,
+                )
                 undo.callback(leasing.release)
             epoch = leasing.tenure.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)

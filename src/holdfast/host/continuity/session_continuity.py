@@ -49,10 +49,14 @@ class SessionContinuity:
             return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
         return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
 
-    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
+    async def restore(
+        self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
+    ) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter."""
         with self._alone(found.session):
-            live, report = await restore.restore(self._daemon, found, actor)
+            live, report = await restore.restore(
+                self._daemon, found, actor, host_is_dead=host_is_dead
+            )
         event = _rehomed(live, report, found)
         for operator in live.presence.recipients():
             operator.event(event)
