@@ -103,7 +103,7 @@ def test_an_agent_may_checkpoint_only_with_the_right_and_only_its_own_sessions(h
         assert ada("restore", session="given")["epoch"] == 2
 
 
-@pytest.mark.requirement("F3", "R6")
+@pytest.mark.requirement("R6")
 def test_what_stands_in_the_way_comes_the_worst_first_and_in_bounds(
     hold: Hold, ada: AgentThread
 ) -> None:

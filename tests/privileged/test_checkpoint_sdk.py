@@ -35,7 +35,7 @@ async def movable(host: Host, name: str) -> Session:
     return session
 
 
-@pytest.mark.requirement("M2", "F3")
+@pytest.mark.requirement("M2")
 def test_a_session_is_put_to_sleep_and_restored_with_the_same_processes(hold: Hold) -> None:
     async def work() -> None:
         async with reached(hold) as host:
@@ -102,7 +102,6 @@ def test_a_cold_restore_gives_the_successor_and_says_which_kind_it_is(hold: Hold
     run(work())
 
 
-@pytest.mark.requirement("F3")
 def test_what_stands_in_the_way_is_told_by_process(hold: Hold) -> None:
     async def work() -> None:
         async with reached(hold) as host:
