@@ -45,7 +45,7 @@ def test_a_session_is_put_to_sleep_and_restored_with_the_same_processes(hold: Ho
             running = await session.checkpoint("while it runs")
             assert isinstance(running, Checkpoint) and running.note == "while it runs"
             assert (running.session, running.name, running.epoch) == (session.id, "shell", 1)
-            assert (await session.info()).state == "prompt"
+            await session.wait_for(state="prompt", timeout=PATIENCE_S)
 
             made = await session.checkpoint(end=True)
             assert await host.checkpoints("shell") == (made, running)
@@ -82,7 +82,7 @@ def test_a_restore_says_what_did_not_come_back(hold: Hold) -> None:
             back = await host.restore(older)
             assert back.restored is not None and back.restored.checkpoint == older.id
             assert back.restored.inputs_lost == 1
-            assert (await back.info()).state == "prompt"
+            await back.wait_for(state="prompt", timeout=PATIENCE_S)
 
     run(work())
 

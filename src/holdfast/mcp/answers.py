@@ -328,7 +328,7 @@ class CanMoveAnswer(RowsAnswer, total=False):
     level: Annotated[str, Field(description="that it was started at: plain, contained, movable")]
     findings: Annotated[list[FindingRow], Field(description="the worst first")]
     processes: Annotated[int, Field(description="how many there are")]
-    frozen_ms: Annotated[int, Field(description="for about so long it would stand still")]
+    frozen_ms: Annotated[int, Field(description="for about so long it would be frozen")]
     bytes: Annotated[int, Field(description="of memory that would be saved")]
 
 
@@ -337,7 +337,7 @@ class CheckpointAnswer(RefusableAnswer, total=False):
     session: str
     state: StateName
     kind: Annotated[str, Field(description="memory: its processes; application: its own state")]
-    frozen_ms: Annotated[int, Field(description="for so long it stood still")]
+    frozen_ms: Annotated[int, Field(description="for so long it was frozen")]
     bytes: int
 
 

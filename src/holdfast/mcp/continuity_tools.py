@@ -28,8 +28,8 @@ class ContinuityLooks:
 
     async def can_move(self, session: SessionName, first: FirstRow = 0) -> answers.CanMoveAnswer:
         """Ask whether a session could be checkpointed now: what stands in the way, or would be lost
-        by it, in which process, why, and what to do about it; and for how long it would stand
-        still. Nothing is touched."""
+        by it, in which process, why, and what to do about it; and for how long it would be
+        frozen. Nothing is touched."""
         found = await (await self._desk.session(session)).can_move()
         page = rows_from(_findings(found), first)
         shown: answers.CanMoveAnswer = {
@@ -63,7 +63,7 @@ class ContinuityTools:
         ] = False,
     ) -> answers.CheckpointAnswer:
         """Write a session's processes to disk as they are, so that it can be restored from there:
-        before something risky, or with `end` to put it away. It stands still for a moment, then
+        before something risky, or with `end` to put it away. It is frozen for a moment, then
         runs on. If that fails it runs on too. Needs the right `checkpoint`; `end` needs the right
         to end it too. A restore does not undo what happened outside of the session's memory."""
         found = await self._desk.session(session)

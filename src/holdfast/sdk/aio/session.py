@@ -566,7 +566,7 @@ class Session:
 
     async def checkpoint(self, note: str = "", *, end: bool = False) -> Checkpoint:
         """Write its processes to disk, with memory, files, terminal and pending input, and come
-        back when that is safely stored. It stands still for a moment (`frozen_ms`) and runs on;
+        back when that is safely stored. It is frozen for a moment (`frozen_ms`) and runs on;
         with `end` it does not run on: it is asleep until `Hold.restore`. If it cannot be done,
         CheckpointFailed says why, and the session runs on. Needs level movable, or a program that
         offers its own state, and the right `checkpoint`. Not repeated when the connection is
@@ -577,7 +577,7 @@ class Session:
     async def can_move(self) -> Movability:
         """Whether it could be checkpointed and moved now: for each process what stands in the way
         or would be lost, why, and what would make it movable; with an estimate of how long it would
-        stand still. Nothing is touched."""
+        be frozen. Nothing is touched."""
         shown = await self._link.ask(preflight.CanMove(0, self.id), preflight.CanMoveShown)
         return shown.movability
 
