@@ -20,13 +20,7 @@ def parser() -> Parser:
         "  hold approvals build --json | jq '.[] | select(.status == \"pending\")'",
     )
     parser.add_json()
-    parser.add_value(
-        "session",
-        "NAME",
-        "a session's name, id or start of its id; default: all",
-        nargs="?",
-        default="",
-    )
+    parser.add_session_or_all()
     return parser
 
 
