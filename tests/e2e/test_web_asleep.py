@@ -1,16 +1,25 @@
-"""A checkpoint in a browser: made with a note and listed; a session that is put to sleep says so, is
-woken from its page, and the page follows it. Each of it through a relay, by a device."""
+"""Checkpoints in a browser: made with a note and listed; a session that is put to sleep says so, is
+woken from its page, and the page follows it. All of it through a relay, by a device."""
 
 from __future__ import annotations
 
 import re
+import time
+from functools import partial
 
 import pytest
 
 from e2e import axe
 from e2e.browsing import DESK, PHONE, Visitor
 from e2e.conftest import Visit
-from privileged.checkpointing import put_to_sleep, restored, skip_unless_possible, started
+from holdfast.host.reach.relay_presence import LAST_WORDS_S
+from privileged.checkpointing import (
+    put_to_sleep,
+    restored,
+    skip_unless_possible,
+    started,
+    there_and_back,
+)
 from process.reaching import Faraway
 
 
@@ -29,6 +38,10 @@ def until_asleep(visitor: Visitor) -> None:
     holder = visitor.at("turn-holder")
     visitor.until("it is not asleep", lambda: holder.get_attribute("data-state") == "asleep")
     visitor.at("session-restore").wait_for()
+
+
+def pinned(box: Faraway, wanted: bool) -> bool:
+    return box.host.json("show", "kept")["pinned"] is wanted
 
 
 def until_back(visitor: Visitor) -> None:
@@ -91,9 +104,7 @@ def test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell(
 
 
 @pytest.mark.requirement("M2")
-def test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it(
-    box: Faraway, visit: Visit
-) -> None:
+def test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it(box: Faraway, visit: Visit) -> None:
     started(box.host, "dozing")
     put_to_sleep(box.host, "dozing")
     visitor = visit("hand", **PHONE)
@@ -108,6 +119,20 @@ def test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it(
     until_back(visitor)
 
 
+@pytest.mark.requirement("M2")
+def test_what_is_woken_at_once_is_still_found_at_its_relay(box: Faraway, visit: Visit) -> None:
+    """A session that ended is withdrawn from its relays a little later; by then this one lives."""
+    started(box.host, "hasty")
+    there_and_back(box.host, "hasty")
+    withdrawn = time.monotonic() + LAST_WORDS_S + 1
+    visitor = visit("hasty", **DESK)
+    visitor.overview()
+    visitor.until("time stands still", lambda: time.monotonic() > withdrawn)
+    visitor.open("hasty")
+    visitor.enter("echo i''s here")
+    visitor.until_shown("is here")
+
+
 @pytest.mark.requirement("M9")
 def test_a_session_is_kept_and_no_longer_from_its_menu(box: Faraway, visit: Visit) -> None:
     box.host.shell("kept")
@@ -119,7 +144,7 @@ def test_a_session_is_kept_and_no_longer_from_its_menu(box: Faraway, visit: Visi
         assert act.inner_text().startswith("Keep it" if wanted else "Stop keeping it")
         visitor.shot("menu")
         act.click()
-        visitor.until("not so", lambda: box.host.json("show", "kept")["pinned"] is wanted)
+        visitor.until("not so", partial(pinned, box, wanted))
 
 
 def test_a_device_that_may_only_watch_is_offered_nothing_that_it_may_not(

@@ -1596,6 +1596,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "e2e/test_web_asleep",
+                "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",
+                "test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it",
+                "test_what_is_woken_at_once_is_still_found_at_its_relay",
+            ),
+            *_in(
                 "privileged/test_checkpoint_agent",
                 "test_an_agent_puts_a_session_to_sleep_and_restores_it",
             ),
@@ -1984,6 +1990,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Abandoned sessions are reclaimed by a discipline that is on by default; a session doing "
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
+            *_in(
+                "e2e/test_web_asleep",
+                "test_a_session_is_kept_and_no_longer_from_its_menu",
+            ),
             *_in(
                 "privileged/test_evicting",
                 "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",

@@ -22,7 +22,7 @@ from holdfast.wire.stream_opening import HOST_EPOCH, host_channel
 
 log = logging.getLogger(__name__)
 
-_LAST_WORDS_S = 5.0  # of a session that ended, through its streams
+LAST_WORDS_S = 5.0  # of a session that ended, through its streams
 
 
 class AnnouncedSession(BroadcastSource, Protocol):
@@ -122,7 +122,11 @@ class RelayPresence:
     def ended(self, session: SessionId) -> None:
         """Its operators hear of it first, then the relays."""
         if self._uplinks:
-            asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.over, session)
+            asyncio.get_running_loop().call_later(LAST_WORDS_S, self._said_last, session)
+
+    def _said_last(self, session: SessionId) -> None:
+        if session not in self._sessions:  # else it was restored meanwhile, and announced again
+            self.over(session)
 
     def over(self, session: SessionId) -> None:
         """It no longer lives here. Relays route a lost one here for as long as that is news."""
@@ -170,6 +174,8 @@ class RelayPresence:
     def fanout(self, live: AnnouncedSession) -> Fanout:
         """What sends this session's output to all, made when it is first needed."""
         if live.fanout is None:
+            if (before := self._fanouts.get(live.spec.id)) is not None:
+                before.close()  # of the epoch that ended
             live.fanout = self._fanouts[live.spec.id] = Fanout(self, live)
         return live.fanout
 

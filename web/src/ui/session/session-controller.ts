@@ -230,7 +230,8 @@ export class SessionController {
 
   /** `again`: this page only lost its connection. */
   private returned(handoff: Handoff, again: boolean): void {
-    const news = again || this.followed ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
+    const news =
+      again || this.followed ? othersActed(handoff, this.handle.me.value?.name ?? '') : hasNews(handoff)
     if (news) this.catchUp.value = handoff
     if (news && handoff.since_at !== null) this.leftAt.value = handoff.since_at
   }
