@@ -181,6 +181,12 @@ def test_a_key_leaves_the_terminal_and_the_page_says_which(box: Faraway, visit: 
     visitor.enter("echo no-key-of-these-$((1))-arrived; history | tail -2 | cat -A")
     visitor.until_shown("no-key-of-these-1-arrived")
     assert "\\E[" not in visitor.screen() and "^[" not in visitor.screen()
+    box.host.ok("turn", "left", "revoke")
+    visitor.until("the turn is not free", lambda: visitor.turn() == "free")
+    visitor.at("turn-request").focus()
+    visitor.page.keyboard.press("Enter")
+    visitor.at("turn-request").wait_for(state="detached")
+    assert focused(visitor) == "state", "the button is gone, and the keyboard's place is not"
 
 
 def test_landmarks_and_tabs_are_what_a_screen_reader_expects(box: Faraway, visit: Visit) -> None:

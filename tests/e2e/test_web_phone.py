@@ -201,7 +201,7 @@ def test_a_long_press_selects_a_word_that_a_finger_extends_and_copies(
 ) -> None:
     phone = _with_clipboard(box, visit, "select")
     phone.enter("clear; echo first/word second; echo third line")
-    phone.until_shown("third line")
+    phone.until_shown("\nthird line")  # printed, and not only typed
     finger = Finger(phone)
     finger.down(finger.place("first/word", 2))
     phone.at("selection-bar").wait_for()
@@ -236,7 +236,7 @@ def test_a_tapped_link_shows_its_address_and_opens_on_request(box: Faraway, visi
     phone = _with_clipboard(box, visit, "links")
     hidden = r"printf '\033]8;;https://holdfast.invalid/hidden\033\\docs\033]8;;\033\\\n'"
     phone.enter(f"clear; echo https://holdfast.invalid/shown; {hidden}; echo plain")
-    phone.until_shown("plain")
+    phone.until_shown("\nplain")
     finger = Finger(phone)
     for line, address in (("https:", "shown"), ("docs", "hidden"), ("https:", "shown")):
         finger.down(finger.place(line, 2))

@@ -79,5 +79,8 @@ def until_screen(hold: Hold, name: str, pattern: str) -> str:
         shown = hold.ok("screen", name)
         return re.search(pattern, shown) is not None
 
-    until(shows, f"{pattern!r} is not on the screen of {name}")
+    try:
+        until(shows, f"{pattern!r} is not on the screen of {name}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}:\n{shown}") from None
     return shown

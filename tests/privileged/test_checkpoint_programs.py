@@ -26,12 +26,15 @@ from privileged.checkpointing import (
 from process.commanding import Hold
 
 HEAP = """
-import fcntl, hashlib, os, random, sys
+import fcntl, hashlib, mmap, os, random, sys
 heap = random.Random(1).randbytes(100 << 20)
 file = open({path!r}, "w+b"); file.write(b"0123456789"); file.flush(); file.seek(4)
 fcntl.flock(file, fcntl.LOCK_EX)
 gone = open({path!r} + ".gone", "w+b"); gone.write(b"deleted"); gone.flush()
 os.unlink(gone.name)
+whole = open({path!r} + ".whole", "w+b"); whole.write(bytes(4096)); whole.flush()
+view = mmap.mmap(whole.fileno(), 0)
+fcntl.lockf(whole, fcntl.LOCK_EX)
 for line in sys.stdin:
     gone.seek(0)
     print(hashlib.sha256(heap).hexdigest()[:16], file.tell(), gone.read().decode(), flush=True)
@@ -108,6 +111,8 @@ def test_a_heap_an_offset_a_lock_and_a_deleted_file(hold: Hold, tmp_path: Path) 
     there_and_back(hold, "heap")
     with path.open("rb") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open(f"{path}.whole", "r+b") as file, pytest.raises(BlockingIOError):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of a file that is mapped, too
     hold.ok("keys", "heap", "Enter")
     after = until_screen(hold, "heap", r"(?s)4 deleted.*4 deleted").split()
     assert after[-3:] == before[-3:]
@@ -156,7 +161,8 @@ def test_a_database_in_the_middle_of_a_transaction(hold: Hold, tmp_path: Path) -
 @pytest.mark.skipif(shutil.which("vim") is None, reason="needs vim")
 def test_an_editor_with_unsaved_text(hold: Hold, tmp_path: Path) -> None:
     path = tmp_path / "text"
-    started(hold, "vim", "vim", "-u", "NONE", str(path), prompt=False)
+    command = f"cd {tmp_path} && exec vim -u NONE text"
+    started(hold, "vim", "sh", "-c", command, prompt=False)
     until_screen(hold, "vim", "~")
     hold.ok("keys", "vim", "i", *"not saved")
     before = until_screen(hold, "vim", "not saved")

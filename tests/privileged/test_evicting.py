@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,3 +107,45 @@ def test_beyond_the_bound_the_one_used_longest_ago_sleeps(fresh_home: Hold) -> N
     assert not asleep(fresh_home, "second")
     (entry,) = entries(fresh_home, "first", "reaped")
     assert "more than 1 idle sessions are resident" in entry["body"]["why"]
+
+
+@pytest.mark.requirement("M2", "M9")
+def test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it(hold: Hold) -> None:
+    session = started(hold, "work")
+    said(hold, "work", "true")
+    until(lambda: asleep(hold, "work"), "it is never evicted")
+    watching = hold.start("watch", "--json")
+    assert watching.stdout is not None
+    try:
+        started(hold, "other")
+        said(hold, "work", "true")
+        told = next(each for line in watching.stdout if "restore_ms" in (each := json.loads(line)))
+    finally:
+        watching.kill()
+        watching.communicate()
+    assert (told["session"], told["epoch_before"], told["epoch"]) == (session, 1, 2)
+    assert told["bytes"] > 0 and told["restore_ms"] > 0 and told["downtime_s"] > 0
+    (entry,) = entries(hold, "work", "restored")
+    assert entry["body"]["size"] == told["bytes"]
+    numbers = hold.ok("metrics")
+    assert 'holdfast_restores_total{kind="memory"} 1' in numbers
+    assert f"holdfast_restored_bytes_total {told['bytes']}" in numbers
+
+
+@pytest.mark.requirement("M9")
+def test_a_connection_to_its_forwarded_port_wakes_it(hold: Hold) -> None:
+    """Whether a program of it serves that port is found when it is awake."""
+    started(hold, "work")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        local = free.getsockname()[1]
+    forward = hold.start("forward", "work", f"9:{local}")
+    try:
+        until(lambda: asleep(hold, "work"), "it is never evicted")
+        assert forward.poll() is None, "it goes on"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", local)) as to:
+            to.settimeout(20)
+            to.recv(1)
+        until(lambda: len(entries(hold, "work", "restored")) == 1, "it does not wake")
+    finally:
+        forward.kill()
+        forward.communicate()

@@ -234,6 +234,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "disturbed, and its pids stay.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_faults",
+                "test_whoever_is_attached_sees_a_pause",
+            ),
+            *_in(
                 "process/test_switching",
                 "test_a_session_is_renamed_under_those_who_are_attached_and_stays_so",
             ),
@@ -737,6 +741,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A3",
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_faults",
+                "test_input_in_the_frozen_window_waits_and_comes_in_order",
+            ),
             *_in(
                 "unit/test_unsent_line",
                 "test_the_rest_of_a_dropped_line_is_dropped_with_its_enter_and_the_next_line_is_not",
@@ -1495,6 +1503,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "gap is held up to a named bound; what rolled off is counted.",
         tests=(
             *_in(
+                "process/test_signature_records",
+                "test_each_attach_has_its_gap_the_process_and_what_is_held",
+            ),
+            *_in(
                 "faults/test_custody",
                 "test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left",
                 "test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards",
@@ -1575,6 +1587,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "When a host dies, identity and durable state survive; where there is a checkpoint, "
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_faults",
+                "test_a_daemon_killed_during_a_checkpoint_loses_nothing",
+                "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
+                "test_a_disk_that_is_full_leaves_the_session_running",
+                "test_a_restore_that_fails_leaves_everything_as_it_was",
+            ),
+            *_in(
+                "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+            ),
             *_in(
                 "privileged/test_periodic_checkpoints",
                 "test_it_is_checkpointed_in_its_interval_while_something_happens",
@@ -1924,6 +1947,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_evicting",
+                "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
+                "test_a_connection_to_its_forwarded_port_wakes_it",
+            ),
+            *_in(
+                "privileged/test_evicting",
                 "test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec",
                 "test_attaching_wakes_it_and_whoever_is_attached_keeps_it",
                 "test_what_somebody_put_to_sleep_does_not_wake_by_itself",
@@ -1986,6 +2014,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F1",
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_faults",
+                "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
+            ),
+            *_in(
+                "simulation/test_moves",
+                "test_no_order_of_a_move_makes_two_lives_or_none",
+                "test_whatever_happens_in_a_move_one_incarnation_lives_and_has_every_input",
+                "test_a_move_without_any_one_rule_has_a_counterexample",
+            ),
             *_in(
                 "unit/test_tenure",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",

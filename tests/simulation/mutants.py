@@ -31,10 +31,11 @@ class WaitsForTheFirstSight(Lease):
 
     __slots__ = ()
 
-    def _sight(self, event: RecordSeen) -> None:
+    def _sight(self, event: RecordSeen) -> list[LeaseOutcome]:
         began, known = self.since, self.revision >= 0
-        super()._sight(event)
+        outcomes = super()._sight(event)
         self.since = began if known else self.since
+        return outcomes
 
 
 class CountsFromTheAnswer(Lease):

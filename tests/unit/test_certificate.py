@@ -17,6 +17,7 @@ from holdfast.journal.entries import (
     CheckpointedEntry,
     EndedEntry,
     RestoredEntry,
+    RevivedEntry,
 )
 from holdfast.journal.proof import prove
 from holdfast.model.record import Malformed
@@ -86,6 +87,14 @@ def test_what_never_came_back_is_unbroken_and_the_least_kind_counts(tmp_path: Pa
     assert fault_of(made, check) == ""
 
 
+def test_a_session_that_was_revived_is_a_cold_continuation(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "two", name="two")
+    journal.writer.record(1001.0, 1, "", RevivedEntry(session_id(), "/", False))
+    made = certified(journal.sealed())
+    assert (made.continuity, made.revived, made.returns) == ("cold", True, ())
+    assert fault_of(made, check) == ""
+
+
 def _fields(made: Certificate) -> dict[str, Any]:
     fields: dict[str, Any] = json.loads(made.text())
     return fields
@@ -136,6 +145,7 @@ LIES: dict[str, dict[str, Any]] = {
     "more checkpoints": {"checkpoints": 9},
     "another name": {"name": "two"},
     "it ended": {"closed_by": "ended"},
+    "it was revived": {"revived": True},
 }
 
 

@@ -448,3 +448,80 @@ def test_a_record_survives_its_bytes_and_a_damaged_one_is_not_taken_for_none() -
     for damaged in (b"\xc1", b"", b"\x80", pack_lease(record)[:-3]):
         with pytest.raises(ProtocolViolation):
             unpack_lease(damaged)
+
+
+# -- handed over ----------------------------------------------------------------------------------
+
+
+def handed_over(successor: str) -> LeaseRecord:
+    return THEIRS.replace(released=True, successor=successor)
+
+
+def test_a_release_names_its_successor() -> None:
+    lease = held()
+    (write,) = writes(lease.handle(Release(101.0, "next")))
+    assert write.record == mine(5, released=True, successor="next")
+
+
+def test_what_is_released_to_another_is_as_if_it_were_held() -> None:
+    lease = a_lease(PINNED)
+    lease.handle(Acquire(0.0))
+    assert not writes(lease.handle(RecordSeen(0.0, 7, handed_over("next").replace(length_s=None))))
+    timed = a_lease()
+    timed.handle(Acquire(0.0))
+    assert not writes(timed.handle(RecordSeen(0.0, 7, handed_over("next"))))
+    assert not writes(timed.handle(LeaseTick(11.9)))
+    assert writes(timed.handle(LeaseTick(12.0)))
+
+
+def test_an_heir_takes_over_by_release_and_never_by_time() -> None:
+    heir = a_lease(heir_of=4)
+    heir.handle(Acquire(0.0))
+    assert not writes(heir.handle(RecordSeen(0.0, 7, THEIRS)))
+    assert heir.handle(LeaseTick(1e6)) == [ReadRecord()]
+    assert not writes(heir.handle(RecordSeen(1e6, 7, THEIRS)))
+    heir.handle(LeaseTick(2e6))
+    (write,) = writes(heir.handle(RecordSeen(2e6, 8, handed_over("mine"))))
+    assert write == Write(mine(5), 8)
+
+
+def test_the_host_that_released_it_may_take_it_back() -> None:
+    again = Lease(SESSION, "other", "theirs again", TERMS, heir_of=4)
+    again.handle(Acquire(0.0))
+    assert writes(again.handle(RecordSeen(0.0, 7, handed_over("mine"))))
+
+
+def test_an_heir_that_sees_a_later_epoch_is_out() -> None:
+    heir = a_lease(heir_of=4)
+    heir.handle(Acquire(0.0))
+    later = LeaseRecord(SESSION, "other", "theirs again", 5, 10.0)
+    assert heir.handle(RecordSeen(0.0, 9, later)) == [LeaseFenced(LeaseStep.OUSTED, 0)]
+    assert heir.state is FENCED
+
+
+def test_an_heir_whose_claim_was_refused_looks_who_was_faster() -> None:
+    heir = a_lease(heir_of=4)
+    heir.handle(Acquire(0.0))
+    heir.handle(RecordSeen(0.0, 7, handed_over("mine")))
+    assert heir.handle(WriteLost(1.0)) == [ReadRecord()]
+    later = LeaseRecord(SESSION, "other", "theirs again", 5, 10.0)
+    assert heir.handle(RecordSeen(1.0, 9, later)) == [LeaseFenced(LeaseStep.OUSTED, 0)]
+
+
+def test_a_release_goes_on_being_written_after_another_boot() -> None:
+    lease = held(PINNED)
+    lease.handle(Release(101.0, "next"))
+    again = Lease.of(lease.kept("boot"), "another boot")
+    assert again.state is RELEASED and again.successor == "next"
+    assert again.handle(LeaseTick(0.0)) == [ReadRecord()]
+    (write,) = writes(again.handle(RecordSeen(0.0, 8, mine(5, None))))
+    assert write.record == mine(5, None, released=True, successor="next")
+
+
+def test_what_is_fenced_can_still_be_released() -> None:
+    lease = Lease.of(held(PINNED).kept("boot"), "another boot")
+    assert lease.state is FENCED
+    assert lease.handle(Release(0.0, "next")) == [ReadRecord()]
+    (write,) = writes(lease.handle(RecordSeen(0.0, 8, mine(5, None))))
+    assert write.record.released and write.record.successor == "next"
+    assert lease.handle(LeaseWritten(0.0, 9)) == [Released()]

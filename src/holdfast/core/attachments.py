@@ -67,6 +67,10 @@ class Attachments:
             self._sizes[operator, channel] = size
             self.typed(operator)
 
+    def size_at(self, operator: OperatorId, channel: int) -> Size | None:
+        """Of this seat's own terminal."""
+        return self._sizes.get((operator, channel))
+
     def size_of(self, actor: str) -> Size | None:
         """The size of the terminal this actor used last, if it has one."""
         found = [self._sizes.get(key) for key, seat in self._seats.items() if seat.actor == actor]

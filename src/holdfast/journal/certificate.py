@@ -19,6 +19,7 @@ from holdfast.journal.entries import (
     Discontinued,
     EndedEntry,
     RestoredEntry,
+    RevivedEntry,
 )
 from holdfast.journal.proof import SignedProof, check_signed
 from holdfast.journal.signatures import as_text, is_bound, of_text, signed_message
@@ -76,12 +77,13 @@ class Life(Record):
     checkpoints: int  # that were made
     takeovers: int  # daemons that took over within an incarnation, without disturbing it
     predecessor: str  # the discontinued session that this one follows; empty: none
+    revived: bool  # it was started cold to follow that one, with what was known of it
     closed_by: str  # `ended` or `discontinued`; empty: it goes on
 
     @property
     def continuity(self) -> str:
         """The least of what went on at any time."""
-        kinds = {each.kind for each in self.returns}
+        kinds = {each.kind for each in self.returns} | ({"cold"} if self.revived else set())
         return next((kind for kind in _KINDS if kind in kinds), UNBROKEN)
 
 
@@ -118,7 +120,7 @@ def life_of(entries: Iterable[Entry]) -> Life:
     host: Began | None = None  # that named the host which writes
     epochs, returns = list[CertifiedEpoch](), list[CertifiedReturn]()
     checkpoints = takeovers = 0
-    closed_by = ""
+    closed_by, revived = "", False
     for entry in entries:
         body = entry.body
         if began is None:
@@ -135,6 +137,7 @@ def life_of(entries: Iterable[Entry]) -> Life:
         epochs[-1] = epochs[-1].replace(last=entry.seq, ended_at=entry.at)
         checkpoints += isinstance(body, CheckpointedEntry)
         takeovers += isinstance(body, CarriedOn)
+        revived |= isinstance(body, RevivedEntry)
         if isinstance(body, EndedEntry | Discontinued):
             closed_by = body.tag
     if began is None:
@@ -147,6 +150,7 @@ def life_of(entries: Iterable[Entry]) -> Life:
         checkpoints,
         takeovers,
         began.predecessor,
+        revived,
         closed_by,
     )
 

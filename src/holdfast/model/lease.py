@@ -72,5 +72,6 @@ class LeaseRecord(Record):
     epoch: int  # the fencing token
     length_s: float | None  # None: pinned
     released: bool = False  # its holder stopped before it wrote this: no need to wait
+    successor: str = ""  # the incarnation it is released to; "": to whoever comes first
     forced_by: str = ""  # the actor that attested that the incarnation before is gone, if forced
     reason: str = ""

@@ -237,6 +237,16 @@ COORDINATION_POLL_S = 0.1  # how late a watch may see what another process wrote
 COORDINATION_MARKER_S = 60  # how long a deleted value leaves a marker for watchers
 COORDINATION_HEARTBEAT_S = 1.0  # of a watch; after three missed ones it is restarted
 
+# -- moving a session to another host ---------------------------------------------------------
+MOVE_HELD_INPUTS = 1024  # inputs held while a session moves; further ones are refused
+MOVE_HELD_BYTES = 1 << 20  # the same in bytes: they travel in one message
+MOVE_SNAPSHOT_S = 120.0  # to freeze a tree and take its image; then it runs on here
+MOVE_SILENCE_S = 30.0  # without a sign of progress of the other host; then it runs on here
+MOVE_RESTORE_S = 120.0  # for the other host to restore it; then it runs on here
+MOVE_CUTOVER_S = 10.0  # for the other host to take over what was released to it; then taken back
+MOVE_LOOK_S = 0.2  # between looks at the lease record while it is changing hands
+MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell silent
+
 # -- how a host is reached ----------------------------------------------------------------------
 HOST_RELAYS_MAX = 16  # it is connected to all of them, and announces every session to each
 

@@ -1,5 +1,5 @@
-/* Preloaded into CRIU (ld.so --preload). Three repairs, each for a failure seen on real machines, and
- * one addition:
+/* Preloaded into CRIU (ld.so --preload). Four repairs, each for a failure seen on real machines, and
+ * one addition (4):
  *
  * 1. Kernels >= 6.16 answer EOPNOTSUPP for SO_PASSCRED and SO_PASSSEC on sockets that are not
  *    unix sockets. CRIU before 4.2 asks them of every socket and then refuses the dump. On such a
@@ -16,6 +16,13 @@
  *    that all are under the one filter, and not in CRIU itself, which has to suspend the filters of
  *    programs while it restores them. HOLDFAST_GATE="<descriptor with the filter's bytes>:<socket
  *    that the listener is sent to>" asks for it.
+ * 5. CRIU takes the POSIX locks of a restored process before it maps files into it, and closes the
+ *    descriptors that it mapped them by. A process loses its POSIX locks on a file when it closes any
+ *    descriptor of that file: a database that maps its files (SQLite with a write-ahead log) would
+ *    come back without its locks, and without an error anywhere. So each process takes them once
+ *    more, right before CRIU lets go of the first one; then the tree is frozen, since what is frozen
+ *    takes no lock. HOLDFAST_LOCKS="<descriptor with struct lock, one after the other>:<that of the
+ *    group's cgroup.freeze>"; it is noted in each lock whether it was taken.
  *
  * Everything else goes to libc untouched.
  */
@@ -25,20 +32,26 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long (*real_syscall)(long, ...);
 static int (*real_getsockopt)(int, int, int, void *, socklen_t *);
 static int (*real_setsockopt)(int, int, int, const void *, socklen_t);
 static pid_t (*real_setsid)(void);
+static long (*real_ptrace)(int, ...);
 
 /* Once at start: later calls come from half-restored tasks, where the linker must not be needed. */
 __attribute__((constructor)) static void find_the_real_ones(void)
@@ -47,6 +60,7 @@ __attribute__((constructor)) static void find_the_real_ones(void)
 	real_getsockopt = dlsym(RTLD_NEXT, "getsockopt");
 	real_setsockopt = dlsym(RTLD_NEXT, "setsockopt");
 	real_setsid = dlsym(RTLD_NEXT, "setsid");
+	real_ptrace = dlsym(RTLD_NEXT, "ptrace");
 }
 
 /* -- 1 ------------------------------------------------------------------------------------- */
@@ -196,3 +210,107 @@ pid_t setsid(void)
 	errno = saved;
 	return session;
 }
+
+/* -- 5 ------------------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+
+struct lock { int32_t pid, fd, type, taken; int64_t start, length; };
+
+enum { SIGNAL_SET_BYTES = 8, RED_ZONE = 128, SCRATCH = 512 };
+
+/* The address of a system call instruction: in the vDSO, which every process has. */
+static uint64_t find_syscall(pid_t pid)
+{
+	char path[64], line[256];
+	unsigned char code[4 * 4096];
+	unsigned long from = 0, to = 0;
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof line, file))
+		if (strstr(line, "[vdso]") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			break;
+	fclose(file);
+	snprintf(path, sizeof path, "/proc/%d/mem", pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size = to - from < sizeof code ? to - from : sizeof code;
+	ssize_t count = memory < 0 || !from ? 0 : pread(memory, code, size, (off_t)from);
+	if (memory >= 0)
+		close(memory);
+	for (ssize_t at = 0; at + 1 < count; at++)
+		if (code[at] == 0x0f && code[at + 1] == 0x05)
+			return from + (uint64_t)at;
+	return 0;
+}
+
+/* One system call in a stopped task, whose registers are put back by the caller. */
+static long call_there(pid_t pid, struct user_regs_struct regs, uint64_t at, const struct lock *lock)
+{
+	uint64_t place = (regs.rsp - RED_ZONE - SCRATCH) & ~15UL, before[4];
+	struct flock wanted = { .l_type = (short)lock->type, .l_whence = SEEK_SET,
+				.l_start = lock->start, .l_len = lock->length };
+	uint64_t words[4];
+	int status = 0;
+	_Static_assert(sizeof wanted == sizeof words, "a struct flock is four words");
+	memcpy(words, &wanted, sizeof words);
+	for (int i = 0; i < 4; i++) {
+		errno = 0;
+		before[i] = (uint64_t)real_ptrace(PTRACE_PEEKDATA, pid, place + 8 * i, 0);
+		if (errno || real_ptrace(PTRACE_POKEDATA, pid, place + 8 * i, words[i]) < 0)
+			return -EFAULT;
+	}
+	regs.rip = at, regs.rax = SYS_fcntl, regs.orig_rax = ~0UL;
+	regs.rdi = (uint64_t)lock->fd, regs.rsi = F_SETLK, regs.rdx = place;
+	long result = -EIO;
+	if (real_ptrace(PTRACE_SETREGS, pid, 0, &regs) == 0
+	    && real_ptrace(PTRACE_SINGLESTEP, pid, 0, 0) == 0
+	    && waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)
+	    && real_ptrace(PTRACE_GETREGS, pid, 0, &regs) == 0)
+		result = (long)regs.rax;
+	for (int i = 0; i < 4; i++)
+		real_ptrace(PTRACE_POKEDATA, pid, place + 8 * i, before[i]);
+	return result;
+}
+
+/* While CRIU still holds every task; when it is over the whole tree is frozen. */
+static void take_locks(void)
+{
+	const char *wish = getenv("HOLDFAST_LOCKS");
+	const char *freeze = wish ? strchr(wish, ':') : NULL;
+	uint64_t at = 0, blocked = ~0UL, mask;
+	struct user_regs_struct regs;
+	struct lock lock;
+	if (!freeze)
+		return;
+	int table = atoi(wish);
+	for (off_t where = 0; pread(table, &lock, sizeof lock, where) == sizeof lock; where += sizeof lock) {
+		if (!(at = find_syscall(lock.pid))
+		    || real_ptrace(PTRACE_GETREGS, lock.pid, 0, &regs) < 0
+		    || real_ptrace(PTRACE_GETSIGMASK, lock.pid, SIGNAL_SET_BYTES, &mask) < 0
+		    || real_ptrace(PTRACE_SETSIGMASK, lock.pid, SIGNAL_SET_BYTES, &blocked) < 0)
+			continue;
+		lock.taken = call_there(lock.pid, regs, at, &lock) == 0;
+		real_ptrace(PTRACE_SETREGS, lock.pid, 0, &regs);
+		real_ptrace(PTRACE_SETSIGMASK, lock.pid, SIGNAL_SET_BYTES, &mask);
+		pwrite(table, &lock, sizeof lock, where);
+	}
+	pwrite(atoi(freeze + 1), "1", 1, 0);
+}
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	va_list arguments;
+	va_start(arguments, request);
+	pid_t pid = va_arg(arguments, pid_t);
+	void *address = va_arg(arguments, void *), *data = va_arg(arguments, void *);
+	va_end(arguments);
+	static int let_go;
+	if (request == PTRACE_DETACH && !let_go++)
+		take_locks();
+	/* As libc has it: the word that was asked for is the result, and no place to put it is given. */
+	return real_ptrace((int)request, pid, address, data);
+}
+
+#endif

@@ -96,6 +96,22 @@ class ReapNotice(Event):
     due_at: float  # when it happens
 
 
+class Rehomed(Event):
+    """A session lives again in a new epoch. Its output goes on at the offset of its checkpoint."""
+
+    name: str
+    at: float
+    epoch_before: int
+    epoch: int
+    kind: str  # what of it goes on: "memory" or "application"
+    checkpoint: str  # its id
+    bytes: int
+    restore_ms: float
+    downtime_s: float  # since the moment that the checkpoint is of
+    resets: int  # connections to peers outside that were reset
+    inputs_lost: int  # recorded inputs that are newer than the checkpoint
+
+
 class Dropped(Event):
     """Events were left out here."""
 

@@ -186,7 +186,9 @@ class ForwardTransport:
         elif isinstance(message, f.Carried):
             self._carried(message)
         elif isinstance(message, m.StateEvent) and message.ending and not self.over.done():
-            self.over.set_result(message.ending)
+            asleep = bool(message.ending.checkpoint)  # it may wake by a connection
+            if not asleep:
+                self.over.set_result(message.ending)
 
     def _carried(self, message: f.Carried) -> None:
         local = self._carrier.open.get(message.number)

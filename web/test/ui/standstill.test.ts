@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LinkState } from '../../src/hold/api'
+import type { Ending, LinkState } from '../../src/hold/api'
 import { standstill } from '../../src/ui/text/standstill'
 import { COMMANDS, NOW, session } from './fixtures'
 
@@ -74,4 +74,13 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
   expect(said.Next).toContain('followed by api-2')
   expect(standstill({ at: 'ended', ending: { ...ending, lost: null, code: 0 } }, null, 'b')).toEqual([])
   expect(standstill({ at: 'online' }, session('x', {}), 'b')).toEqual([])
+})
+
+test('a lost session with a checkpoint can be brought back, without what came after it', () => {
+  const cause = { kind: 'host_lost', checkpoint: 'c7' } as unknown as Ending['cause']
+  const ending = { code: null, signal: null, lost: 'its host died', cause, successor: '', checkpoint: '' }
+  const said = words({ at: 'ended', ending }, session('x', {}), 'build-1')
+  expect(said.Survived).toContain('its last checkpoint')
+  expect(said.Gone).toContain('after that checkpoint')
+  expect(said.Next).toContain('`hold restore x`')
 })

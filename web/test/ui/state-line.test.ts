@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { LinkState, SessionInfo, TurnState } from '../../src/hold/api'
+import { runningCommand } from '../../src/ui/text/running'
+import { shownState, stateText } from '../../src/ui/text/session-state'
 import { stateLine, type LineFacts } from '../../src/ui/text/state-line'
 import { COMMANDS, NOW, session, TURN_OTHER } from './fixtures'
 
@@ -40,7 +42,7 @@ test('the line says who does what, since when, and what you may do', () => {
     'You run make test / for 2m · you hold the turn',
   )
   expect(said({}, { last_command: null, created_at: NOW - 20, argv: ['./serve'] })).toBe(
-    './serve is running / for 20s · otto holds the turn, you are watching',
+    './serve is running / for 20s · you are watching, otto holds the turn',
   )
   expect(
     said({ turn: turn('') }, { state: 'prompt', last_command: { ...running, status: 0, ended_at: NOW - 5 } }),
@@ -101,4 +103,12 @@ test('a session that is over says how it ended', () => {
   )
   const lost = { ...ending, signal: null, lost: 'its keeper died' }
   expect(said({ link: { at: 'ended', ending: lost } }, { ended_at: null })).toMatch(/^Lost: its keeper died/)
+})
+
+test('a session that is asleep neither works nor was lost', () => {
+  const ending = { code: null, signal: null, lost: null, cause: null, successor: '', checkpoint: 'c7' }
+  const asleep = session('x', { state: 'asleep', last_command: running, ending })
+  expect(stateText(shownState(asleep.state, null)).word).toBe('asleep')
+  expect(runningCommand(asleep)).toBeNull()
+  expect(said({ link: { at: 'ended', ending } }, asleep)).toMatch(/^Asleep in its checkpoint /)
 })

@@ -107,6 +107,33 @@ test('what changes who may do what, where it runs and what is recorded is in the
   ])
 })
 
+test('a session that nobody uses is said to be reaped, with why', () => {
+  const idle = { why: 'unused for 7 days', idle_since: 1 }
+  const { events } = added(
+    EMPTY,
+    [
+      entry('revived', 'a1', {
+        predecessor: 'old1',
+        cwd: '/',
+        environment: true,
+        left_behind: ['a job', 'x'],
+      }),
+      entry('pinned', 'a1', { pinned: true }),
+      entry('pinned', 'a1', { pinned: false }),
+      entry('reap_warned', '', { ...idle, action: 'evict', at: 2 }),
+      entry('reaped', '', { ...idle, action: 'end' }),
+    ],
+    NAMES,
+  )
+  expect(events.map((one) => one.text)).toEqual([
+    'anna started it to follow old1; 2 things did not come back: hold log',
+    'anna keeps the session from being reaped',
+    'anna no longer keeps it from being reaped',
+    'unused: it will be put to sleep (unused for 7 days)',
+    'unused, so the host had it ended (unused for 7 days)',
+  ])
+})
+
 test('what a command changed in the shell is said, but not where it went', () => {
   const { events } = added(
     EMPTY,

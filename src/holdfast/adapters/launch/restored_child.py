@@ -23,7 +23,7 @@ import struct
 import time
 
 from holdfast.adapters import pty
-from holdfast.adapters.criu import swrk
+from holdfast.adapters.criu import posix_locks, swrk
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import mounts as namespaces
 from holdfast.adapters.launch import syscalls
@@ -95,6 +95,9 @@ class _Restore:
         self._gate, self._gate_theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._filter = os.memfd_create("holdfast-filter")
         os.write(self._filter, seccomp.program())
+        self._locks = os.memfd_create("holdfast-locks")
+        self._to_lock = posix_locks.of_images(order.images)
+        self._freezer = os.open(f"{order.group}/cgroup.freeze", os.O_WRONLY | os.O_CLOEXEC)
         self._listener = -1
         self._pid = self._criu = 0
         self._phases: list[RestorePhase] = []
@@ -115,6 +118,10 @@ class _Restore:
             raise _Failure(swrk.errors_in(log) or done.message or "CRIU gives no reason")
         if not self._pid:
             raise _Failure("CRIU did not say what it restored")
+        if lost := posix_locks.not_taken(self._locks):
+            raise _Failure(f"{lost} file locks could not be taken again: somebody else has them")
+        if not cgroup.asked_to_freeze(self._order.group):
+            raise _Failure("it does not stand still")
         self._passed("resume")
         report = {
             "phases": [phase.pack() for phase in self._phases],
@@ -220,7 +227,9 @@ class _Restore:
                 cgroup.enter(path, inner[int(number)])
         pty.put_unread(order.master, bytes.fromhex(order.spec.unread))
         self._reset = reset_foreign(pids)
-        cgroup.ask_to_freeze(order.group)
+        os.write(self._locks, posix_locks.table(self._to_lock, inner))
+        if not self._to_lock:  # else our shim does, when these are taken
+            cgroup.ask_to_freeze(order.group)
         report_started(self._status, self._pid, os.pidfd_open(self._pid), self._listener)
 
     # -- becoming CRIU ----------------------------------------------------------------------------
@@ -241,7 +250,9 @@ class _Restore:
             if order.gate_page >= 0:
                 environment["HOLDFAST_GATE"] = f"{self._filter}:{gate}"
             rpc = self._rpc_theirs.fileno()
-            for fd in (rpc, gate, self._filter):
+            if self._to_lock:
+                environment["HOLDFAST_LOCKS"] = f"{self._locks}:{self._freezer}"
+            for fd in (rpc, gate, self._filter, self._locks, self._freezer):
                 os.set_inheritable(fd, True)
             for at, _ in enumerate(order.spec.tree.tty_keys):
                 os.dup2(order.slave, _SLAVES + at)

@@ -41,7 +41,10 @@ def certificate_lines(certificate: Certificate) -> Iterator[str]:
     yield f"  checkpoints  {certificate.checkpoints}"
     yield f"  daemons      {certificate.takeovers} took over without disturbing it"
     if certificate.predecessor:
-        yield f"  follows      session {sanitize(certificate.predecessor)}, which was discontinued"
+        how = (
+            "was lost; its command was started again" if certificate.revived else "was discontinued"
+        )
+        yield f"  follows      session {sanitize(certificate.predecessor)}, which {how}"
     yield f"  state        {_CLOSED.get(certificate.closed_by, sanitize(certificate.closed_by))}"
 
 

@@ -61,6 +61,8 @@ class WriteUnknown(LeaseEvent):
 class Release(LeaseEvent):
     """The incarnation has stopped: input refused, output flushed, state sealed."""
 
+    successor: str = ""  # the incarnation that takes over; "": whoever comes first
+
 
 class LeaseTick(LeaseEvent):
     """Time has passed."""
@@ -99,7 +101,7 @@ class LeaseFenced(LeaseOutcome):
     """Freeze the tree, refuse input, close attachments; for good. A new incarnation needs a lease
     of its own."""
 
-    step: LeaseStep  # LAPSE, REFUSED or OUSTED
+    step: LeaseStep  # LAPSE, REFUSED or OUSTED; an heir is only ever ousted
     epoch: int
 
 

@@ -16,6 +16,10 @@ holds it.
   the highest seen].
 - A pinned lease has no time in it. Only its holder's release, or an attested force, makes way.
 - Absence of a record proves nothing, unless the session was born here just now.
+- What is released to a named successor is free for that one, and for its own host, which may take
+  it back. For anybody else it is as if it were still held [unit].
+- An heir takes over one epoch, by its release and never by time. When it sees a later one, somebody
+  else was faster, and it stays fenced (`tests/simulation/move_mutants.py`).
 
 The machine has no clock, no store and no thread. `ReadRecord` and `Write` are carried out by the
 caller, one at a time; a lease that is not run simply lapses, which is the point.
@@ -79,6 +83,8 @@ class SavedLease(Record):
     max_seen: int
     forced: ev.Force | None
     writing: bool  # an answer was awaited; it will not come now
+    heir_of: int = 0
+    successor: str = ""
 
 
 _SAVED_AS_THEY_ARE = set(SavedLease._fields) - {"boot_id", "deadline", "renew_at", "writing"}
@@ -87,12 +93,13 @@ _SAVED_AS_THEY_ARE = set(SavedLease._fields) - {"boot_id", "deadline", "renew_at
 class Lease:
     """`incarnation` is random and new for each machine: two lives never share one. `born`: the
     session's key was made just now, so no other incarnation can exist. `max_seen` is the highest
-    epoch of this session that the host ever met."""
+    epoch of this session that the host ever met. `heir_of`: the epoch that is handed over to it, in
+    a move; 0: none."""
 
     __slots__ = (
-        "born", "deadline", "doing", "doubt", "epoch", "forced", "incarnation", "look", "max_seen",
-        "owner", "record", "renew_at", "retry_at", "revision", "sent", "session", "settled",
-        "since", "state", "terms",
+        "born", "deadline", "doing", "doubt", "epoch", "forced", "heir_of", "incarnation", "look",
+        "max_seen", "owner", "record", "renew_at", "retry_at", "revision", "sent", "session",
+        "settled", "since", "state", "successor", "terms",
     )  # fmt: skip
 
     def __init__(
@@ -104,11 +111,14 @@ class Lease:
         *,
         born: bool = False,
         max_seen: int = 0,
+        heir_of: int = 0,
     ) -> None:
         self.session, self.owner, self.incarnation = session, owner, incarnation
         self.terms = terms.checked()
         self.born = born
-        self.max_seen = max_seen
+        self.max_seen = max(max_seen, heir_of)
+        self.heir_of = heir_of
+        self.successor = ""  # whom it is released to
         self.state = IDLE
         self.epoch = 0  # ours, once held
         self.revision = _UNSEEN  # the latest we know of
@@ -137,13 +147,13 @@ class Lease:
     @classmethod
     def of(cls, kept: SavedLease, boot_id: str) -> Lease:
         """The lease that was kept, which first looks at its record. After another boot nothing of
-        the incarnation is left to hold anything: it is fenced."""
+        the incarnation is left to hold anything: it is fenced. A release goes on being written."""
         lease = cls(kept.session, kept.owner, kept.incarnation, kept.terms)
         for field in _SAVED_AS_THEY_ARE:
             setattr(lease, field, getattr(kept, field))
         lease.deadline = NEVER if kept.deadline is None else kept.deadline
         lease.renew_at = NEVER if kept.renew_at is None else kept.renew_at
-        if kept.boot_id != boot_id:
+        if kept.boot_id != boot_id and lease.state is not RELEASED:
             lease.state = FENCED
             return lease
         lease.doubt = kept.doubt or kept.writing
@@ -170,7 +180,8 @@ class Lease:
         answer nobody waits for any more is no such event."""
         if self.state is HELD and event.now >= self.deadline:
             return self._fence(LeaseStep.LAPSE)
-        if self.state is FENCED and type(event) not in (ev.Acquire, ev.Force):
+        hands_over = isinstance(event, ev.Release) and bool(event.successor)
+        if self.state is FENCED and not hands_over and type(event) not in (ev.Acquire, ev.Force):
             return []
         outcomes = _HANDLERS[type(event)](self, event)
         outcomes += self._act(event.now)
@@ -192,8 +203,9 @@ class Lease:
 
     def _release(self, event: ev.Release) -> list[ev.LeaseOutcome]:
         claimed = self.state is not WAITING or self.doubt
+        self.look = self.look or self.state is FENCED  # what it knows of the record may be old
         self._enter(LeaseStep.RELEASE)
-        self.retry_at = 0.0
+        self.retry_at, self.successor = 0.0, event.successor
         self.look = self.look or self.doubt
         if claimed:
             return []
@@ -208,24 +220,34 @@ class Lease:
         if event.record is not None:
             self.max_seen = max(self.max_seen, event.record.epoch)
         if self.state is WAITING:
-            self._sight(event)
-        elif self.state is HELD:
+            return self._seen_by_heir(event) if self.heir_of else self._sight(event)
+        if self.state is HELD:
             return self._seen_by_holder(event)
-        elif self.state is RELEASED:
+        if self.state is RELEASED:
             return self._seen_after_release(event)
         return []
 
-    def _sight(self, event: ev.RecordSeen) -> None:
+    def _sight(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         """The wait is for one revision; another begins it anew. An older one too: a stale read
         costs time, and a store made anew has lower revisions."""
         self.record = event.record
         if event.revision != self.revision:
             self.revision, self.since = event.revision, event.now
             self.doubt = False  # what named the revision before can no longer be done
+        return []
+
+    def _seen_by_heir(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
+        record = event.record
+        if record is not None and record.epoch > self.heir_of and not self._is_ours(record):
+            return self._fence(LeaseStep.OUSTED)
+        self._sight(event)
+        if self._free_at() == NEVER:  # not released yet, or an older read: look again
+            self.look, self.retry_at = True, event.now + self.terms.retry_s
+        return []
 
     def _seen_by_holder(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         record = event.record
-        if record is not None and record.incarnation == self.incarnation:
+        if record is not None and self._is_ours(record):
             if event.revision > self.revision:  # a write we had no answer to
                 # Another that is under way may be refused because of it: that is no loss.
                 self.revision, self.doubt = event.revision, self.doing is Doing.WRITE
@@ -241,7 +263,7 @@ class Lease:
     def _seen_after_release(self, event: ev.RecordSeen) -> list[ev.LeaseOutcome]:
         record, ours = event.record, False
         if record is not None and event.revision >= self.revision:
-            ours = record.incarnation == self.incarnation and not record.released
+            ours = self._is_ours(record) and not record.released
         if record is not None and ours:
             self.doubt = self.doubt and event.revision == self.revision
             self.revision, self.record = event.revision, record
@@ -322,11 +344,26 @@ class Lease:
             return self.since
         if record is None:
             return self.since if self.born else NEVER
-        if record.released or record.incarnation == self.incarnation:
+        if self._is_ours(record) or self._is_handed_over(record):
             return self.since
+        if self.heir_of:
+            return NEVER
         if record.length_s is None:
             return NEVER
         return self.since + self.terms.wait_s(record.length_s)
+
+    def _is_ours(self, record: LeaseRecord) -> bool:
+        return record.incarnation == self.incarnation
+
+    def _is_handed_over(self, record: LeaseRecord) -> bool:
+        """Whether its holder stopped, and left it to this incarnation or to anybody."""
+        if not record.released:
+            return False
+        if self.heir_of:
+            # The host that gave it up may take it back: the store decides who was first.
+            mine = record.successor == self.incarnation or record.owner == self.owner
+            return record.epoch == self.heir_of and mine
+        return not record.successor
 
     def _acts_at(self) -> float:
         """When there is something to read or write, if nothing is under way."""
@@ -367,7 +404,7 @@ class Lease:
 
     def _ours(self, *, released: bool) -> LeaseRecord:
         assert self.record is not None
-        return self.record.replace(released=released)
+        return self.record.replace(released=released, successor=self.successor)
 
     def _write(self, now: float, record: LeaseRecord) -> list[ev.LeaseOutcome]:
         self.doing, self.sent, self.record = Doing.WRITE, now, record

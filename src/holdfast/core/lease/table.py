@@ -14,7 +14,7 @@ class LeaseState(StrEnum):
     ASKING = "asking"  # wrote its claim; what came of it is not known
     HELD = "held"  # may be attached to, until the deadline
     RELEASED = "released"  # stopped by itself, and says so
-    FENCED = "fenced"  # may not act any more; nothing leads out of here
+    FENCED = "fenced"  # may not act any more; it can only hand over what others have of it
 
 
 class LeaseStep(StrEnum):
@@ -29,7 +29,7 @@ class LeaseStep(StrEnum):
     UNKNOWN = "unknown"  # no answer: it may have been written
     RENEW = "renew"  # a renewal is confirmed
     LAPSE = "lapse"  # the deadline passed on the holder's own clock
-    OUSTED = "ousted"  # a record of a later incarnation was seen
+    OUSTED = "ousted"  # a later incarnation's record was seen: by its holder, or by an heir
     RELEASE = "release"
 
 
@@ -39,6 +39,7 @@ TRANSITIONS: dict[tuple[LeaseState, LeaseStep], LeaseState] = {
     (WAITING, LeaseStep.FORCE): WAITING,
     (WAITING, LeaseStep.CLAIM): ASKING,
     (WAITING, LeaseStep.RELEASE): RELEASED,
+    (WAITING, LeaseStep.OUSTED): FENCED,
     (ASKING, LeaseStep.FORCE): ASKING,
     (ASKING, LeaseStep.GRANTED): HELD,
     (ASKING, LeaseStep.LATE): WAITING,
@@ -51,4 +52,5 @@ TRANSITIONS: dict[tuple[LeaseState, LeaseStep], LeaseState] = {
     (HELD, LeaseStep.REFUSED): FENCED,
     (HELD, LeaseStep.OUSTED): FENCED,
     (HELD, LeaseStep.RELEASE): RELEASED,
+    (FENCED, LeaseStep.RELEASE): RELEASED,
 }

@@ -6,20 +6,28 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc.peer import NotServedError, OwnTraces
+from holdfast.core import events as ev
 from holdfast.core.access import inside_rules
 from holdfast.core.access.user_quotas import UserQuotas
 from holdfast.core.attachments import Seat
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.access.admission import Admission
 from holdfast.host.access.rights_notices import RightsNotices
+from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.from_inside import inside_of
 from holdfast.host.connection.operator_connection import OperatorConnection
-from holdfast.host.connection.output_channels import OutputChannel, OutputSource
+from holdfast.host.connection.output_channels import (
+    OutputChannel,
+    OutputSource,
+    ParkedChannel,
+    ViewChannel,
+)
 from holdfast.model.actor import Actor
 from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted
 from holdfast.model.ids import ActorId, OperatorId, SessionId
@@ -50,6 +58,8 @@ class AttendedSession(OutputSource, Protocol):
     watching: StateWatch
 
     def state_event(self, state: SessionState) -> m.StateEvent: ...
+
+    def handle(self, event: ev.SessionEvent) -> object: ...
 
 
 class AttendedSessions(Protocol):
@@ -260,6 +270,41 @@ class Operators:
                 else:
                     operator.fail(-1 - channel.number, why)
                 self.close_channel(operator, channel)
+
+    def park(self, live: AttendedSession) -> None:
+        """It falls asleep: whoever looks at it from this machine waits here until it is restored.
+        A channel through a relay is one of an incarnation, and ends with it."""
+        seats = live.core.attachments
+        for seat in seats.seats():
+            size = seats.size_at(seat.operator, seat.channel)
+            for operator, channel in list(_having(live, seat.operator, seat.channel)):
+                if operator.remote is None and isinstance(channel, ViewChannel):
+                    self.close_channel(operator, channel)
+                    parked = ParkedChannel(live.spec.id, seat, size)
+                    operator.channels[channel.number] = parked
+
+    def follow(self, live: AttendedSession) -> None:
+        """It was restored: those that waited see it again, if they still may."""
+        for operator in list(self._connected):
+            for parked in tuple(operator.channels.values()):
+                if isinstance(parked, ParkedChannel) and parked.session == live.spec.id:
+                    del operator.channels[parked.number]
+                    self._attach_again(operator, live, parked)
+
+    def _attach_again(
+        self, operator: OperatorConnection, live: AttendedSession, parked: ParkedChannel
+    ) -> None:
+        seat = parked.seat.replace(actor=operator.actor.id, since=time.time())
+        try:
+            live.handle(ev.ChannelOpened(seat.actor, now(), seat, parked.size))
+        except HoldfastError as refusal:
+            operator.event(m.Dismissed(parked.number, refusal.code))
+            return
+        live.presence.record_attach(operator, seat.observe, live.ring.head)
+        self.open_channel(operator, ViewChannel(live, parked.number, None, scrollback=False))
+        if live.core.attachments.answerer == seat:
+            operator.event(m.Answering(parked.number, True))
+        operator.pump()
 
     def tell_answerer(self, live: AttendedSession, seat: Seat | None) -> None:
         for operator in live.presence.attached():

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from holdfast.core.attachments import Seat
+from holdfast.model.ids import SessionId
 from holdfast.model.limits import OUTPUT_CHUNK_BYTES
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
@@ -173,3 +175,19 @@ class StoredChannel:
 
     def finished(self) -> bool:
         return self._closed
+
+
+class ParkedChannel:
+    """A view of a session that is asleep: nothing comes on it until that is restored here."""
+
+    live = None
+
+    def __init__(self, session: SessionId, seat: Seat, size: Size | None) -> None:
+        self.session, self.seat, self.size = session, seat, size
+        self.number, self.cursor = seat.channel, -1
+
+    def next_piece(self) -> Piece | None:
+        return None
+
+    def finished(self) -> bool:
+        return False

@@ -235,6 +235,7 @@ class _Restore:
         except StorageFailed as error:  # needed only if it is lost
             log.error("what is known of %s: %s", self._session, error)
         await live.halts.begin()
+        daemon.operators.follow(live)
         daemon.session_began(live)
 
     async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:

@@ -12,12 +12,14 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, restore
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
+from holdfast.wire.messages.session import RehomedEvent
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -56,7 +58,11 @@ class SessionContinuity:
 
     async def _restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
         with self._alone(found.session):
-            return await restore.restore(self._daemon, found, actor)
+            live, report = await restore.restore(self._daemon, found, actor)
+        event = _rehomed(live, report, found)
+        for operator in live.presence.recipients():
+            operator.event(event)
+        return live, report
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
         """One of them, or the last of a session."""
@@ -149,3 +155,21 @@ def _ended(task: asyncio.Task[Any]) -> None:
     _unwaited.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("nobody waits for it any more, and it failed: %s", error)
+
+
+def _rehomed(live: LiveSession, report: RestoreReport, found: Checkpoint) -> RehomedEvent:
+    at = now()
+    return RehomedEvent(
+        session=live.spec.id,
+        name=live.spec.name,
+        at=at,
+        epoch_before=report.epoch_before,
+        epoch=report.epoch,
+        kind=report.kind,
+        checkpoint=report.checkpoint,
+        bytes=report.bytes,
+        restore_ms=round(sum(phase.ms for phase in report.phases), 1),
+        downtime_s=max(0.0, at - found.created_at),
+        resets=len(report.reset),
+        inputs_lost=report.inputs_lost,
+    )

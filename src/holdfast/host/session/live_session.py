@@ -714,6 +714,8 @@ class LiveSession:
         self.journal.ended(ending)
         if self.leasing is not None:
             self.leasing.release()
+        if ending.checkpoint:
+            self._daemon.operators.park(self)
         self.closing.begin()
 
     def _last_state(self) -> tuple[Stored, bytes, str]:

@@ -51,6 +51,9 @@ class EventStream:
                 return ev.TurnHandedOver(session, handoff)
             case m.OperatorEvent(session=session, operators=here, observers=looking, size=size):
                 return ev.OperatorsChanged(session, here, looking, size)
+            case m.RehomedEvent():
+                fields = (getattr(message, field) for field in m.RehomedEvent._fields)
+                return ev.Rehomed(*fields)
             case m.ReapEvent():
                 fields = (getattr(message, field) for field in m.ReapEvent._fields)
                 return ev.ReapNotice(*fields)

@@ -538,6 +538,24 @@ class ReapEvent(Message, tag="reap_notice"):
     due_at: float  # when it happens, seconds since 1970
 
 
+class RehomedEvent(Message, tag="rehomed"):
+    """A session lives again in a new epoch, on this host: sent to those who watch it. Its output
+    goes on at the offset of its checkpoint; attach again."""
+
+    session: SessionId  # id of the session
+    name: str  # its name
+    at: float  # when this was sent, seconds since 1970
+    epoch_before: int  # the epoch that ended
+    epoch: int  # the epoch that began
+    kind: str  # what of it goes on: `memory` or `application`
+    checkpoint: str  # id of the checkpoint
+    bytes: int  # size of the checkpoint
+    restore_ms: float  # how long the restore took
+    downtime_s: float  # since the moment that the checkpoint is of
+    resets: int  # connections to peers outside of the session that were reset
+    inputs_lost: int  # recorded inputs that are newer than the checkpoint
+
+
 class OperatorEvent(Message, tag="operators"):
     """Sent to operators that are attached or watch: somebody attached or detached, or the size
     changed."""

@@ -79,6 +79,11 @@ const PAGES: Record<string, Omit<ErrorText, 'code'>> = {
     why: 'Its main process has exited. The session cannot be brought back, but its record can still be read.',
     todo: 'Start a new one, or look at its last screen.',
   },
+  session_asleep: {
+    title: 'This session is asleep',
+    why: 'Nothing of it runs; its checkpoint has its processes and their memory.',
+    todo: '`hold restore NAME` on the machine brings it back, under the same id.',
+  },
   session_lost: {
     title: 'This session was lost',
     why: 'How it would have ended is not known, nor whether what was in flight took effect. Its record can still be read.',

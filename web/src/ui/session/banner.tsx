@@ -7,7 +7,7 @@ import { KEEP_UNSENT_S } from '../../hold/unacked-inputs'
 import { now } from '../parts/clock'
 import { InlineCode } from '../parts/inline-code'
 import { span } from '../text/durations'
-import { endingText } from '../text/session-state'
+import { endingText, isAsleep } from '../text/session-state'
 import { sanitize } from '../text/sanitize'
 import { standstill } from '../text/standstill'
 import { unreachedText } from '../text/unreached'
@@ -43,7 +43,9 @@ function words(link: LinkState, machine: string, drawn: boolean): { tone: string
   if (link.at === 'ended' && !isLost(link.ending)) {
     return {
       tone: '',
-      text: `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
+      text: isAsleep(link.ending)
+        ? 'Nothing of it runs; its checkpoint has it. `hold restore` on the machine brings it back. This is its last screen.'
+        : `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,
     }
   }
   return null // what is fenced or lost has facts of its own below

@@ -25,6 +25,8 @@ const ICONS = {
   held: 'shield',
 } as const
 
+const SPARE = 2 // characters: the words around are strong, and wider than those they are counted in
+
 export function StateLine({ controller, machine }: { controller: SessionController; machine: string }) {
   const line = useLine(controller, machine)
   const blind = controller.handle.turn.value?.turn.blind ?? false
@@ -36,7 +38,7 @@ export function StateLine({ controller, machine }: { controller: SessionControll
         <strong
           class="state-what cut"
           role="status"
-          style={{ '--around': `${line.before.length + line.after.length}ch` }}
+          style={{ '--around': `${line.before.length + line.after.length + SPARE}ch` }}
         >
           {sanitize(line.before, 160)}
           {line.code && <code>{sanitize(line.code, 200)}</code>}

@@ -293,6 +293,22 @@ function happening(entry: JournalEntry, names: Names): Said | null {
           : `removed the policy of ${scope}`,
       )
     }
+    case 'pinned':
+      return plain(
+        entry.fields.pinned === true
+          ? 'keeps the session from being reaped'
+          : 'no longer keeps it from being reaped',
+      )
+    case 'reap_warned':
+      return { actor, text: `unused: it will be ${reaping(entry)}`, tone: 'danger' }
+    case 'reaped':
+      return { actor, text: `unused, so ${actor} had it ${reaping(entry)}`, tone: 'danger' }
+    case 'revived': {
+      const left = list(entry.fields.left_behind).length
+      const behind =
+        left > 0 ? `; ${left} ${left === 1 ? 'thing' : 'things'} did not come back: hold log` : ''
+      return plain(`started it to follow ${text(entry.fields.predecessor)}${behind}`)
+    }
     case 'unrecorded': // a gap is worth more than what is in it
       return {
         actor,
@@ -302,6 +318,11 @@ function happening(entry: JournalEntry, names: Names): Said | null {
     default:
       return null
   }
+}
+
+/** What becomes of a session that nobody uses, and why. */
+function reaping(entry: JournalEntry): string {
+  return `${entry.fields.action === 'evict' ? 'put to sleep' : 'ended'}${why(entry, 'why')}`
 }
 
 const SHAPES: Readonly<Record<string, string>> = {
@@ -332,8 +353,8 @@ function what({ fields }: JournalEntry): string {
   return text(fields.text) || (kind === 'line' ? 'a line that the shell did not show' : `${kind}`)
 }
 
-function why({ fields }: JournalEntry): string {
-  const reason = text(fields.reason)
+function why({ fields }: JournalEntry, field = 'reason'): string {
+  const reason = text(fields[field])
   return reason && ` (${reason})`
 }
 

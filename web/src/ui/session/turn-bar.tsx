@@ -1,5 +1,6 @@
 // The state line of a session, and the actions on it: the turn, and halting.
 
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { Actor, TurnInfo } from '../../hold/api'
 import { ActorName } from '../parts/labels'
@@ -20,10 +21,24 @@ export function TurnBar({ controller, machine }: { controller: SessionController
   const mayWrite = may('turn.request') && may('input') && !handle.observing.value
   const whose = state?.yours ? 'mine' : state?.turn.holder ? 'other' : 'free'
   const live = link === 'online'
+  // The button that was pressed may be gone by what it did: who uses a keyboard stays in the bar.
+  const bar = useRef<HTMLDivElement>(null)
+  const focused = useRef<Element | null>(null)
+  useLayoutEffect(() => {
+    if (!focused.current || focused.current.isConnected) return
+    focused.current = null
+    if (document.activeElement === document.body) bar.current?.querySelector('button')?.focus()
+  })
   const halted = handle.info.value?.state === 'halted'
   const sheet = short() && whose === 'other' && (mayWrite || may('seize'))
   return (
-    <div class={`turn-bar turn-${whose} row`} role="group" aria-label="State and turn">
+    <div
+      ref={bar}
+      class={`turn-bar turn-${whose} row`}
+      role="group"
+      aria-label="State and turn"
+      onFocusIn={(event) => (focused.current = event.target as Element)}
+    >
       <StateLine controller={controller} machine={machine} />
       {link !== 'ended' && (
         <span class="turn-acts">

@@ -6,7 +6,8 @@ import { shownState } from './session-state'
 /** The command that runs, with its actor; null at the prompt, and where none is reported. */
 export function runningCommand(info: SessionInfo): SessionInfo['last_command'] {
   const last = info.last_command
-  return last && last.ended_at === null && info.state !== 'prompt' ? last : null
+  const runs = info.state !== 'prompt' && info.state !== 'asleep'
+  return last && last.ended_at === null && runs ? last : null
 }
 
 /** What runs, as short as a list wants it. */

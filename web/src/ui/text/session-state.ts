@@ -14,6 +14,7 @@ export type StateName =
   | 'halted'
   | 'ended'
   | 'lost'
+  | 'asleep'
   | 'fenced'
   | 'held'
 
@@ -55,6 +56,12 @@ const WORDS: Record<StateName, StateText> = {
     tone: 'danger',
     mark: 'lost',
     means: 'it went with its host or its record broke; how it would have ended is not known',
+  },
+  asleep: {
+    word: 'asleep',
+    tone: 'quiet',
+    mark: 'asleep',
+    means: 'nothing of it runs; its checkpoint has it, and it can be restored',
   },
   held: {
     word: 'held',
@@ -113,6 +120,17 @@ interface Ending {
   readonly signal?: number | null
   readonly lost?: string | null
   readonly successor?: string
+  readonly checkpoint?: string
+}
+
+/** It did not end: it was put into a checkpoint. */
+export function isAsleep(ending: Ending | null | undefined): boolean {
+  return (
+    !!ending?.checkpoint &&
+    typeof ending.code !== 'number' &&
+    typeof ending.signal !== 'number' &&
+    !ending.lost
+  )
 }
 
 const SIGNALS: Record<number, string> = {
@@ -129,6 +147,7 @@ const SIGNALS: Record<number, string> = {
 /** How it ended, as it truly did. */
 export function endingText(ending: Ending | null | undefined): string {
   if (!ending) return 'ended'
+  if (isAsleep(ending)) return 'asleep in its checkpoint'
   if (typeof ending.code === 'number') return `exited with status ${ending.code}`
   if (typeof ending.signal === 'number')
     return `killed by ${SIGNALS[ending.signal] ?? `signal ${ending.signal}`}`

@@ -4,7 +4,7 @@ import type { ApprovalInfo, LinkState, SessionInfo, TurnState } from '../../hold
 import { wantsShort } from '../approval/approval-words'
 import { age, ago, clock } from './durations'
 import { programOf, runningCommand, sinceOf } from './running'
-import { endingText, shownState, stateText } from './session-state'
+import { endingText, isAsleep, shownState, stateText } from './session-state'
 import { unreachedText } from './unreached'
 
 /** What was recorded of the halt that is in force; null when that is not known here. */
@@ -78,7 +78,7 @@ function over({ info, now }: LineFacts, ending: SessionInfo['ending']): StateLin
   const lost = typeof ending?.lost === 'string'
   return line({
     mark: lost ? 'lost' : 'ended',
-    tone: lost || ending?.code !== 0 ? 'danger' : 'plain',
+    tone: lost || (ending?.code !== 0 && !isAsleep(ending)) ? 'danger' : 'plain',
     before: text.charAt(0).toUpperCase() + text.slice(1),
     since: info?.ended_at ? ago(info.ended_at, now) : '',
     may: 'its last screen and its record can be read',
@@ -157,7 +157,7 @@ function whatYouMayDo({ turn, mayType, info }: LineFacts): string {
   if (!turn.yours) {
     const busy = info && runningCommand(info)?.actor === holder_name
     if (turn.waiting) return 'you asked for the turn'
-    return busy ? 'you are watching' : `${holder_name} holds the turn, you are watching`
+    return busy ? 'you are watching' : `you are watching, ${holder_name} holds the turn`
   }
   return `you hold the turn${seized ? ', seized' : ''}`
 }

@@ -47,6 +47,8 @@ def run(options: Options) -> None:
                 print(f"hold: {event.count} events were left out", file=sys.stderr)
             elif isinstance(event, ApprovalMessage):
                 print(_approval(event, options.json), flush=True)
+            elif isinstance(event, m.RehomedEvent):
+                print(_rehomed(event, options.json), flush=True)
             elif isinstance(event, m.ReapEvent):
                 print(_reap(event, options.json), flush=True)
             elif isinstance(event, m.StateEvent):
@@ -66,6 +68,16 @@ def _approval(event: ApprovalMessage, as_json: bool) -> str:
     what = sanitize(approval.text, _TEXT_CHARS) or approval.kind
     line = f"{clock}  {approval.name}  {event.session[:8]}  approval {approval.id}"
     return f"{line} {event.step}{who}{note}  {what}"
+
+
+def _rehomed(event: m.RehomedEvent, as_json: bool) -> str:
+    if as_json:
+        import json
+
+        return json.dumps(event.pack())
+    clock = time.strftime("%H:%M:%S", time.localtime(event.at))
+    line = f"{clock}  {event.name}  {event.session[:8]}  restored from {event.checkpoint}"
+    return f"{line}: epoch {event.epoch}, {event.restore_ms:.0f} ms, {event.resets} peers reset"
 
 
 def _reap(event: m.ReapEvent, as_json: bool) -> str:
