@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.model.state import SessionState as SessionState
     from holdfast.sdk import blocking as blocking
     from holdfast.sdk import events as events
+    from holdfast.sdk import snapshots as snapshots
     from holdfast.sdk.aio.command_run import Running as Running
     from holdfast.sdk.aio.hold import Hold as Hold
     from holdfast.sdk.aio.hold import connect as connect
@@ -43,6 +44,7 @@ _PUBLIC = {
     "HoldfastError": ("holdfast.model.errors", "HoldfastError"),
     "blocking": ("holdfast.sdk.blocking", ""),
     "events": ("holdfast.sdk.events", ""),
+    "snapshots": ("holdfast.sdk.snapshots", ""),
     "Hold": ("holdfast.sdk.aio.hold", "Hold"),
     "connect": ("holdfast.sdk.aio.hold", "connect"),
     "PortForward": ("holdfast.sdk.aio.port_forward", "PortForward"),

@@ -24,6 +24,7 @@ PRINTED = {
         r"(approved: score 1\.00\n){3}by itself: score 1\.00\n"
         r"it breaks something: score 0\.\d+\napproved again\n"
     ),
+    "keep_a_counter.py": r"goes on at \d+\n",
     "plain_script.py": r"cd /tmp: 0\npwd: 0 /tmp\nended: signal SIGHUP\n",
 }
 

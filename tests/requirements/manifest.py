@@ -1632,6 +1632,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_lines_stay_lines_and_half_a_line_waits_for_its_end",
                 "test_an_end_of_input_that_was_typed_ahead_stays_one",
                 "test_a_zero_byte_that_was_typed_stays_one",
+                "privileged/test_snapshots_contained",
+                "test_a_program_in_a_namespace_is_asked_and_goes_on",
+            ),
+            *_in(
+                "process/test_snapshots",
+                "test_a_program_goes_on_with_its_own_state_without_root_or_criu",
+                "test_any_language_can_do_it_with_two_files_and_a_signal",
+                "test_a_program_that_cannot_give_its_state_runs_on",
             ),
             *_in(
                 "privileged/test_checkpoint_faults",
@@ -2065,6 +2073,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
                 "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
                 "test_a_restore_cut_off_by_a_kill_leaves_one_session",
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_what_another_host_may_have_is_taken_only_on_somebodys_word",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
+                "test_a_store_that_lost_its_memory_gives_no_restore_away",
             ),
             *_in(
                 "privileged/test_checkpoint_faults",
@@ -2203,6 +2220,16 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session is re-homed only after its old lease is known to have expired; old epochs "
         "are refused everywhere.",
         tests=(
+            *_in(
+                "unit/test_lease_again",
+                "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
+                "test_the_epoch_is_above_what_record_and_journal_know",
+            ),
+            *_in(
+                "privileged/test_restore_leased",
+                "test_a_host_that_died_has_its_own_lease_again_without_waiting_for_it",
+                "test_what_another_host_took_comes_back_only_on_a_word_that_is_recorded",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",

@@ -71,6 +71,7 @@ from holdfast.host.session.journal_requests import JournalRequests
 from holdfast.host.session.lease import HostLeases
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.requests import SessionRequests
+from holdfast.host.session.snapshot_place import SnapshotPlace
 from holdfast.host.session.start import start
 from holdfast.host.session.turn_requests import TurnRequests
 from holdfast.host.session.user_usage import UserUsage
@@ -421,6 +422,7 @@ class Daemon:
             cgroup.remove(live.spec.place.cgroup)
         levels.remove_bell(self.home, live.spec.process_tag)
         fencing_token.remove(self.home, live.spec.process_tag)
+        SnapshotPlace(self.home, live.spec.process_tag, live.spec.uid).remove()
         self.operators.state_changed(live, live.state())
 
     # -- what it is ---------------------------------------------------------------------------

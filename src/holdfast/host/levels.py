@@ -87,6 +87,10 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
             if name.partition(".")[0] not in living:
                 with contextlib.suppress(OSError):
                     os.unlink(f"{directory}/{name}")
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(f"{home.run}/snapshots"):
+            if name not in living:
+                shutil.rmtree(f"{home.run}/snapshots/{name}", ignore_errors=True)
     own = cgroup.home(instance)
     if os.getuid() == 0 and own is not None and os.path.isdir(own):
         for name in cgroup.leftovers(own):

@@ -98,6 +98,8 @@ CHECKPOINT_IDLE_S = (
     10.0  # unused for so long, a session is checkpointed without waiting for its turn
 )
 CHECKPOINTS_PERIODIC = 2  # kept of each session: the last, and one should that not be readable
+SNAPSHOT_MAX_BYTES = 64 << 20  # of a program's own state: it goes through memory; then refused
+SNAPSHOT_WAIT_S = 30.0  # for a program to give it; then the checkpoint fails and it runs on
 TOMBSTONES_LISTED = 50  # ended sessions shown by `hold ls --all`; older ones stay on disk
 IN_FLIGHT_INPUTS = 5  # the last inputs named of a lost session
 IN_FLIGHT_TEXT_CHARS = 200  # of each of them, and of text that was not submitted

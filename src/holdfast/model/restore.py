@@ -14,6 +14,7 @@ class ContinuityKind(StrEnum):
     """What of a session goes on."""
 
     MEMORY = "memory"  # its processes, as they were
+    APPLICATION = "application"  # its program's own state; its command was started again with that
     COLD = "cold"  # what is known about it; its command was started again
 
 

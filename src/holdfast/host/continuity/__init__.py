@@ -1,6 +1,7 @@
 """What outlives a host, and an incarnation: checkpoints.
 
 session_continuity.py  sessions checkpointed and restored, for whoever in the host asks
+own_state.py           the same of what its program gives of its own state
 checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep in it
 restore.py             a checkpoint -> the same session, alive, in the next epoch
 restore_facts.py       what a checkpoint has besides CRIU's images

@@ -57,7 +57,7 @@ class CheckpointActions(Protocol):
     ) -> Checkpoint: ...
 
     async def restore(
-        self, found: Checkpoint, actor: ActorId
+        self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool
     ) -> tuple[LiveSession, RestoreReport]: ...
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
@@ -139,7 +139,11 @@ class CheckpointRequests:
         self._actors.authority.check(actor.id, Right.CHECKPOINT, info.id, info.labels, now())
         if checkpoint is None:
             checkpoint = await self._latest(info.name, info.id)
-        live, report = await self._continuity.restore(checkpoint, actor.id)
+        if request.host_is_dead:  # as grave as granting rights, as it is to force a lease
+            self._actors.authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
+        live, report = await self._continuity.restore(
+            checkpoint, actor.id, host_is_dead=request.host_is_dead
+        )
         return Restored(request.id, live.info(), report)
 
     async def _find(

@@ -30,6 +30,7 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import strictest
 from holdfast.host import levels
+from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -48,7 +49,7 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
-from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.checkpoint import Checkpoint, CheckpointKind
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
@@ -61,7 +62,7 @@ from holdfast.model.errors import (
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
-from holdfast.model.restore import RestorePhase, RestoreReport
+from holdfast.model.restore import ContinuityKind, RestorePhase, RestoreReport
 from holdfast.model.spec import Place
 from holdfast.ports.launch import RestoredTree, RestoreSpec
 
@@ -75,11 +76,12 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: str
+    daemon: Daemon, checkpoint: Checkpoint, actor: str, *, host_is_dead: bool = False
 ) -> tuple[LiveSession, RestoreReport]:
-    """On behalf of this actor, which may. Raises CheckpointInvalid, RestoreFailed, and what says
-    that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor).run()
+    """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
+    host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
+    RestoreFailed, and what says that the session cannot come back."""
+    return await _Restore(daemon, checkpoint, actor, host_is_dead).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -101,8 +103,11 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
 class _Restore:
     """One of them."""
 
-    def __init__(self, daemon: Daemon, checkpoint: Checkpoint, actor: str) -> None:
+    def __init__(
+        self, daemon: Daemon, checkpoint: Checkpoint, actor: str, host_is_dead: bool
+    ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
+        self._host_is_dead = host_is_dead
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -117,9 +122,9 @@ class _Restore:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
             await daemon.images.load(self._checkpoint.id, self._directory)
-            facts = RestoreFacts.of_bytes(self._file(FACTS))
             kept = StateBlob.of_blob(self._file(PARCEL))
-            if {facts.session, kept.spec.id} != {session}:
+            facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
+            if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
             await self._judge(kept)
             self._passed("check")
@@ -191,17 +196,26 @@ class _Restore:
             raise GateRefused(f"the policy refuses it: {verdict.reason or 'it gives no reason'}")
 
     async def _restore(
-        self, stored: Stored, facts: RestoreFacts, kept: StateBlob, before: int, lost: int
+        self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:
-                leasing = await daemon.leases.acquire(self._session)
+                leasing = await daemon.leases.acquire_again(
+                    self._session,
+                    kept.spec.process_tag,
+                    before,
+                    self._actor,
+                    host_is_dead=self._host_is_dead,
+                )
                 undo.callback(leasing.release)
             epoch = leasing.tenure.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
-            restored = await self._restore_tree(facts, kept)
+            if facts is None:
+                restored = await self._launch_again(kept, epoch, undo)
+            else:
+                restored = await self._restore_tree(facts, kept)
             undo.callback(_remove_group, restored)
             if leasing is not None:
                 leasing.check(epoch)  # the restore took its time
@@ -213,6 +227,7 @@ class _Restore:
                 bytes=checkpoint.raw_bytes,
                 reset=restored.reset,
                 inputs_lost=lost,
+                kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
             )
             live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
             live.deposit()
@@ -222,11 +237,19 @@ class _Restore:
         daemon.registry.risen(live)
         daemon.watch(live)
         live.start()
+<<<<<<< HEAD
         await asyncio.shield(live.spawn(self._let_run(live, stored)))
+=======
+        await live.journal.sync()
+        daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
+        if not self._is_own:
+            await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
+>>>>>>> origin/main
         self._passed("run")
         log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
 
+<<<<<<< HEAD
     async def _let_run(self, live: LiveSession, stored: Stored) -> None:
         daemon = self._daemon
         await live.journal.sync()
@@ -237,6 +260,20 @@ class _Restore:
         await live.halts.begin()
         daemon.operators.follow(live)
         daemon.session_began(live)
+=======
+    async def _launch_again(
+        self, kept: StateBlob, epoch: int, undo: contextlib.ExitStack
+    ) -> RestoredTree:
+        """It runs at once: what it does is in no record yet, and none of it is lost."""
+        launched = await launch_again(self._daemon, kept, epoch, self._file(STATE), undo)
+        self._passed("launch")
+        return RestoredTree(launched, tuple(self._phases), ())
+
+    @property
+    def _is_own(self) -> bool:
+        """What its program gave is restored, and no processes."""
+        return self._checkpoint.kind is CheckpointKind.APPLICATION
+>>>>>>> origin/main
 
     async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
         daemon, directory = self._daemon, f"{self._directory}/{IMAGES}"
@@ -306,7 +343,11 @@ class _Restore:
                 *(launched.gate, launched.gate_page),
             )
             blob = kept.replace(
-                spec=spec, halt=None, lease=None, asleep_in="", leaves=_moved(kept, spec.place)
+                spec=spec,
+                halt=None,
+                lease=None,
+                asleep_in="",
+                leaves=None if self._is_own else _moved(kept, spec.place),
             ).blob()
             seq = self._checkpoint.journal_seq
             life = RestoredLife(self._actor, seq, _entry(report, seq))
@@ -329,6 +370,8 @@ def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
 
 
 def _check_machine(checkpoint: Checkpoint) -> None:
+    if checkpoint.kind is CheckpointKind.APPLICATION:
+        return  # its program says what it needs, if anything
     needs = checkpoint.machine
     if needs.isa != platform.machine():
         raise CheckpointInvalid(
@@ -366,6 +409,9 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
 
 
 def _remove_group(restored: RestoredTree) -> None:
-    """It failed after the restore: the tree must not outlive it."""
+    """It failed after the restore: the tree must not outlive it. At level plain its keeper sees to
+    that, when its connection is closed before anything was deposited."""
+    if not restored.launched.place.cgroup:
+        return
     cgroup.kill(restored.launched.place.cgroup)
     cgroup.remove(restored.launched.place.cgroup)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.host.clock import now
-from holdfast.host.continuity import checkpoint, restore
+from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
@@ -45,6 +45,7 @@ class SessionContinuity:
     async def checkpoint(
         self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
+<<<<<<< HEAD
         """See checkpoint.py. `ends`: the session is asleep afterwards. Whoever asks may leave: that
         stops it, until CRIU may end the tree."""
         making = checkpoint.Making(self._daemon, live, actor, note, ends)
@@ -57,8 +58,23 @@ class SessionContinuity:
         return await _carried_on(self._restore(found, actor), lambda: False)
 
     async def _restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
+=======
+        """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
+        session is asleep afterwards."""
+        daemon = self._daemon
+        if own_state.is_offered(daemon.home, live):
+            return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+        return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
+
+    async def restore(
+        self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
+    ) -> tuple[LiveSession, RestoreReport]:
+        """See restore.py. Whether the actor may is the caller's matter."""
+>>>>>>> origin/main
         with self._alone(found.session):
-            live, report = await restore.restore(self._daemon, found, actor)
+            live, report = await restore.restore(
+                self._daemon, found, actor, host_is_dead=host_is_dead
+            )
         event = _rehomed(live, report, found)
         for operator in live.presence.recipients():
             operator.event(event)

@@ -25,6 +25,7 @@ lease.py             a re-homeable session's lease: acquired, renewed, lost, hel
 lease_runner.py      that lease, run: a clock and a coordination point for core.lease
 fencing_token.py     the fencing token, for the session's programs
 presence.py          who is attached, who used it, and who hears of what happens
+snapshot_place.py    where its program gives its own state
 near_look.py         how it is now, for the death of its host
 closing.py           the end: tombstone, slow readers, giving back
 signals.py           signals for the processes of a session

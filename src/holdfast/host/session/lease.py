@@ -20,11 +20,12 @@ from functools import partial
 from typing import Protocol
 
 from holdfast.core import events as ev
+from holdfast.core.lease.machine import Lease
 from holdfast.core.lease.table import LeaseStep
 from holdfast.host.clock import now
 from holdfast.host.coordination_point import CoordinationPoint
 from holdfast.host.session import fencing_token
-from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, first_lease
+from holdfast.host.session.lease_runner import LeaseRunner, SavedLeaseRun, again, first_lease
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.keeper import boottime
@@ -34,9 +35,12 @@ from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.info import LeaseInfo
 from holdfast.model.lease import LeaseRecord, LeaseTerms
 from holdfast.model.limits import LEASE_ACQUIRE_S, LEASE_RELEASE_S
+from holdfast.wire.coordination import lease_key, unpack_lease
 
 log = logging.getLogger(__name__)
 
+_OWN = "its own earlier incarnation, of which nothing runs"
+_ATTESTED = "the host that had it is dead"
 _TOKEN_AGAIN_S = 1.0  # between tries to write a token file
 
 
@@ -85,12 +89,38 @@ class HostLeases:
 
     async def acquire(self, session: SessionId) -> SessionLease:
         """For a session that is about to begin. Raises CoordinationDown."""
-        leasing = self._lease(session, session, begins=True)
-        leasing.tenure = LeaseRunner(
-            first_lease(session, self._owner, self._terms), self._point, self._clock, leasing
-        )
+        return await self._acquire(first_lease(session, self._owner, self._terms))
+
+    async def acquire_again(
+        self, session: SessionId, process_tag: str, before: int, actor: str, *, host_is_dead: bool
+    ) -> SessionLease:
+        """For one that is to be restored, and whose last epoch here was `before`. What this host
+        held itself is over: nothing of the session runs here. Raises Fenced when the record is
+        another host's, or is gone, which proves nothing; unless the actor attests that no other
+        incarnation lives. The record may change meanwhile: what is attested is this epoch."""
+        record = unpack_lease((await self._point.get(lease_key(session))).value)
+        attested: tuple[int, str, str] | None = None
+        if record is None or record.owner != self._owner or record.successor:
+            if not host_is_dead:
+                raise _lives_elsewhere(record)
+            attested = (record.epoch if record else 0, actor, _ATTESTED)
+        elif not record.released:
+            attested = (record.epoch, HOST_ACTOR, _OWN)
+        lease = again(session, self._owner, self._terms, before)
+        return await self._acquire(lease, process_tag, before, attested)
+
+    async def _acquire(
+        self,
+        lease: Lease,
+        process_tag: str = "",
+        before: int = 0,
+        attested: tuple[int, str, str] | None = None,
+    ) -> SessionLease:
+        session = lease.session
+        leasing = self._lease(session, process_tag or session, begins=True, before=before)
+        leasing.tenure = LeaseRunner(lease, self._point, self._clock, leasing)
         try:
-            held = await leasing.tenure.acquire(LEASE_ACQUIRE_S)
+            held = await leasing.tenure.acquire(LEASE_ACQUIRE_S, attested)
         except BaseException:
             leasing.release()
             raise
@@ -109,10 +139,13 @@ class HostLeases:
         leasing.tenure = LeaseRunner.of(kept, self._point, self._clock, leasing)
         return leasing
 
-    def _lease(self, session: SessionId, process_tag: str, *, begins: bool) -> SessionLease:
+    def _lease(
+        self, session: SessionId, process_tag: str, *, begins: bool, before: int = 0
+    ) -> SessionLease:
         return SessionLease(
             session,
             begins=begins,
+            before=before,
             write_token=partial(fencing_token.write, self._home, process_tag),
             release=self._release_soon,
         )
@@ -173,10 +206,11 @@ class SessionLease:
         session: SessionId,
         *,
         begins: bool,
+        before: int,
         write_token: Callable[[int], None],
         release: Callable[[LeaseRunner], None],
     ) -> None:
-        self._session, self._begins = session, begins
+        self._session, self._begins, self._before = session, begins, before
         self._write_token, self._release = write_token, release
         self._live: LeasedSession | None = None  # none yet while it is starting
         self._token_error = ""  # why the token file does not say this epoch
@@ -187,7 +221,8 @@ class SessionLease:
         """The session is there: apply what its lease allows at this moment."""
         self._live = live
         if self._begins:
-            live.journal.happened(HOST_ACTOR, entries.Leased(self._length_s()))
+            by, leased = self.held_again(self._before)
+            live.journal.happened(by, leased, forced=bool(by))
         self._extend_deadline()
         self.tenure.carry_on()
         self._resume_if_held()
@@ -312,6 +347,21 @@ class SessionLease:
         by = record.forced_by if record is not None else HOST_ACTOR
         reason = record.reason if record is not None and by else ""
         return by, entries.Leased(self._length_s(), before, reason)
+
+
+def _lives_elsewhere(record: LeaseRecord | None) -> Fenced:
+    hint = "`hold restore --i-know-the-host-is-dead` takes it on your word, which is recorded"
+    if record is None:
+        return Fenced(
+            "there is no record of the session's lease, which does not prove that no other host "
+            "has the session",
+            hint=hint,
+        )
+    return Fenced(
+        f"the session's lease is that of another host, {record.owner[:12]}, in epoch "
+        f"{record.epoch}",
+        hint=f"restore it there; if that host is gone for good, {hint}",
+    )
 
 
 def fenced_error() -> Fenced:

@@ -133,9 +133,13 @@ class LeaseRunner:
             self._give(ev.LeaseTick(self._clock.now()))
         return False
 
-    async def acquire(self, within_s: float) -> bool:
-        """For a session that begins. False: not in time, and given up."""
+    async def acquire(self, within_s: float, attested: tuple[int, str, str] | None = None) -> bool:
+        """For a session that begins, or comes back. False: not in time, and given up. `attested`:
+        that the incarnation of this epoch is over, by whom, and why."""
         self._give(ev.Acquire(self._clock.now()))
+        if attested is not None:
+            epoch, by, reason = attested
+            self._give(ev.Force(self._clock.now(), by, reason, epoch))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._held.wait()
@@ -329,3 +333,8 @@ def new_incarnation() -> str:
 def first_lease(session: SessionId, owner: str, terms: LeaseTerms) -> Lease:
     """For a session whose key was made just now."""
     return Lease(session, owner, new_incarnation(), terms, born=True)
+
+
+def again(session: SessionId, owner: str, terms: LeaseTerms, before: int) -> Lease:
+    """For a session that comes back, in an epoch after `before`."""
+    return Lease(session, owner, new_incarnation(), terms, max_seen=before)

@@ -26,6 +26,7 @@ from holdfast.host.session import fencing_token
 from holdfast.host.session.discontinuity import begin_journal, lineage_of
 from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, SessionSpec, StateBlob
+from holdfast.host.session.snapshot_place import SnapshotPlace
 from holdfast.host.session_store import Stored
 from holdfast.keeper.boottime import boot_id
 from holdfast.model.actor import Actor, check_name
@@ -145,9 +146,12 @@ async def _start(
         env = _environment(
             run, user, session, name, fencing_token.environment(daemon.home, session, epoch)
         )
-        hidden: tuple[str, ...] = ()
-        if level.reaches(Level.CONTAINED) and not run.with_keys:
-            hidden = _hidden(daemon.home, user, env)
+        snapshots = SnapshotPlace(daemon.home, session, user.pw_uid)
+        snapshots.make(user.pw_gid)
+        undo.callback(snapshots.remove)
+        env |= snapshots.environment()
+        hidden = what_is_hidden(daemon.home, user, env, level, with_keys=run.with_keys)
+        if hidden:
             env = {key: value for key, value in env.items() if key not in _NEED_KEYS}
         # Should it be lost, its successor begins with the same.
         kept = run.replace(argv=argv, cwd=cwd, env=env, size=size, level=level)
@@ -361,9 +365,13 @@ def _environment(
     }
 
 
-def _hidden(home: Home, user: pwd.struct_passwd, env: dict[str, str]) -> tuple[str, ...]:
+def what_is_hidden(
+    home: Home, user: pwd.struct_passwd, env: dict[str, str], level: Level, *, with_keys: bool
+) -> tuple[str, ...]:
     """The directories of holdfast that a contained session does not see: the host's state, the
     sockets of keepers, and where its user keeps keys of actors."""
+    if with_keys or not level.reaches(Level.CONTAINED):
+        return ()
     if is_within(user.pw_dir, home.state):
         raise InvalidArgument(
             f"the home directory of {user.pw_name} is in {home.state}, the state of this host, "

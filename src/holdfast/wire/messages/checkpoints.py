@@ -43,6 +43,9 @@ class Restore(Request, tag="restore"):
     # start its command again instead, as `revive` does: a new session that follows it. The old one
     # is closed for good
     cold: bool = False
+    # the actor attests that no other host has the session, whatever the record of its lease says.
+    # Needs the right `grant` there too; journal and record keep who said so
+    host_is_dead: bool = False
 
 
 class CheckpointMade(Answer, tag="checkpoint_made"):

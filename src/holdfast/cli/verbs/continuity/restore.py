@@ -23,6 +23,10 @@ def parser() -> Parser:
         "  hold restore build\n  hold restore ck-0a1b2c3d4e5f\n  hold restore --cold build",
     )
     parser.add_flag("--cold", help="start its command again instead, as a successor")
+    parser.add_flag(
+        "--i-know-the-host-is-dead",
+        help="take a re-homeable session on your word that no other host has it; recorded",
+    )
     parser.add_json()
     parser.add_value("target", "CHECKPOINT|NAME", "a checkpoint, or a session's name or whole id")
     return parser
@@ -30,7 +34,8 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with Host(client="hold restore") as host:
-        request = Restore(0, options.target, options.cold)
+        dead = options.i_know_the_host_is_dead
+        request = Restore(0, options.target, options.cold, dead)
         restored = host.ask(request, Restored)
     info, report = restored.info, restored.report
     if options.json:

@@ -1,0 +1,45 @@
+"""A program's own state at the levels with namespaces: its process id is the one inside (M2)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from privileged.checkpointing import skip_unless_possible, until
+from process.commanding import Hold
+
+COUNTER = str(Path(__file__).resolve().parents[2] / "examples" / "keep_a_counter.py")
+
+
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    skip_unless_possible()
+    hold = Hold()
+    try:
+        hold.ok("up", "-d")
+        yield hold
+    finally:
+        hold.close()
+
+
+@pytest.mark.requirement("M2")
+@pytest.mark.parametrize("level", ["contained", "movable"])
+def test_a_program_in_a_namespace_is_asked_and_goes_on(hold: Hold, level: str) -> None:
+    words = ("run", "-d", "--name", "counter", "--level", level, "--")
+    session = hold.ok(*words, sys.executable, COUNTER, "--serve").strip()
+    hold.ok("wait", "counter", "--for", "text:count 5", "--timeout", "20")
+    for epoch in (2, 3):  # and once more, from its second life
+        assert hold.json("checkpoint", "counter", "--end")["kind"] == "application"
+        done = hold.json("restore", "counter")
+        assert (done["id"], done["epoch"], done["level"]) == (session, epoch, level)
+        until(
+            lambda: len(re.findall(r"goes on at \d+", hold.ok("tail", "counter"))) == epoch - 1,  # noqa: B023
+            "it does not go on",
+        )
+    points = [int(each) for each in re.findall(r"goes on at (\d+)", hold.ok("tail", "counter"))]
+    assert 5 <= points[0] <= points[1]
+    assert hold.json("verify", session)["verdict"] == "intact"
