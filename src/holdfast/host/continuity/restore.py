@@ -237,19 +237,11 @@ class _Restore:
         daemon.registry.risen(live)
         daemon.watch(live)
         live.start()
-<<<<<<< HEAD
         await asyncio.shield(live.spawn(self._let_run(live, stored)))
-=======
-        await live.journal.sync()
-        daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
-        if not self._is_own:
-            await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
->>>>>>> origin/main
         self._passed("run")
         log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
 
-<<<<<<< HEAD
     async def _let_run(self, live: LiveSession, stored: Stored) -> None:
         daemon = self._daemon
         await live.journal.sync()
@@ -257,10 +249,11 @@ class _Restore:
             daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
         except StorageFailed as error:  # needed only if it is lost
             log.error("what is known of %s: %s", self._session, error)
-        await live.halts.begin()
+        if not self._is_own:
+            await live.halts.begin()
         daemon.operators.follow(live)
         daemon.session_began(live)
-=======
+
     async def _launch_again(
         self, kept: StateBlob, epoch: int, undo: contextlib.ExitStack
     ) -> RestoredTree:
@@ -273,7 +266,6 @@ class _Restore:
     def _is_own(self) -> bool:
         """What its program gave is restored, and no processes."""
         return self._checkpoint.kind is CheckpointKind.APPLICATION
->>>>>>> origin/main
 
     async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
         daemon, directory = self._daemon, f"{self._directory}/{IMAGES}"

@@ -45,32 +45,27 @@ class SessionContinuity:
     async def checkpoint(
         self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
-<<<<<<< HEAD
-        """See checkpoint.py. `ends`: the session is asleep afterwards. Whoever asks may leave: that
-        stops it, until CRIU may end the tree."""
-        making = checkpoint.Making(self._daemon, live, actor, note, ends)
-        return await _carried_on(making.run(), lambda: making.may_be_stopped)
-
-    async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
-        """See restore.py. Whether the actor may is the caller's matter. It is done also if the
-        caller leaves: a launcher at work cannot be stopped, and nothing else may happen to the
-        session meanwhile."""
-        return await _carried_on(self._restore(found, actor), lambda: False)
-
-    async def _restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]:
-=======
         """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
-        session is asleep afterwards."""
+        session is asleep afterwards. Whoever asks may leave: that stops it, until the tree may be
+        ended."""
         daemon = self._daemon
         if own_state.is_offered(daemon.home, live):
-            return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
-        return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
+            saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+            return await _carried_on(saving, lambda: not ends)
+        making = checkpoint.Making(daemon, live, actor, note, ends)
+        return await _carried_on(making.run(), lambda: making.may_be_stopped)
 
     async def restore(
         self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
     ) -> tuple[LiveSession, RestoreReport]:
-        """See restore.py. Whether the actor may is the caller's matter."""
->>>>>>> origin/main
+        """See restore.py. Whether the actor may is the caller's matter. It is done also if the
+        caller leaves: a launcher at work cannot be stopped, and nothing else may happen to the
+        session meanwhile."""
+        return await _carried_on(self._restore(found, actor, host_is_dead), lambda: False)
+
+    async def _restore(
+        self, found: Checkpoint, actor: str, host_is_dead: bool
+    ) -> tuple[LiveSession, RestoreReport]:
         with self._alone(found.session):
             live, report = await restore.restore(
                 self._daemon, found, actor, host_is_dead=host_is_dead
