@@ -1632,6 +1632,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_lines_stay_lines_and_half_a_line_waits_for_its_end",
                 "test_an_end_of_input_that_was_typed_ahead_stays_one",
                 "test_a_zero_byte_that_was_typed_stays_one",
+            ),
+            *_in(
                 "privileged/test_snapshots_contained",
                 "test_a_program_in_a_namespace_is_asked_and_goes_on",
             ),
@@ -2073,6 +2075,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
                 "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
                 "test_a_restore_cut_off_by_a_kill_leaves_one_session",
+            ),
+            *_in(
                 "unit/test_lease_again",
                 "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
                 "test_what_another_host_may_have_is_taken_only_on_somebodys_word",
