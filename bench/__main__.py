@@ -24,6 +24,7 @@ MEASURES = (
     "stalled",
     "start",
     "halt",
+    "checkpoint",
     "exec_gate",
     "journal",
     "gate",

@@ -108,8 +108,6 @@ class Hand(threading.Thread):
         op.end, op.outcome = time.monotonic(), OK
         if isinstance(answer, turn_messages.TurnShown):
             op.shown = answer.turn.holder
-        elif isinstance(answer, turn_messages.Halted):
-            op.at_seq = answer.receipt.journal_seq
         return answer
 
     def refused(self, op: Op, code: str) -> None:

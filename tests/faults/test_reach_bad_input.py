@@ -483,7 +483,7 @@ def test_expired_and_used_invites_let_nobody_in(place: Place) -> None:
     assert isinstance(joins(place, used, "first"), Machine)
     assert isinstance(joins(place, used, "second"), InviteUsed)
     assert isinstance(joins(place, used, "first"), Machine), "the same device again"
-    time.sleep(1.1)
+    time.sleep(1.1)  # it expires by the clock: there is no event to wait for
     assert isinstance(joins(place, short, "late"), InviteExpired)
     place.untouched()
 

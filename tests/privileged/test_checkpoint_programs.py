@@ -199,3 +199,20 @@ def test_many_threads_and_a_stopped_job(hold: Hold) -> None:
     there_and_back(hold, "jobs")
     assert said(hold, "jobs", count) == "51"
     assert "caught" in said(hold, "jobs", "kill -USR1 %1; sleep 0.5")
+
+
+def test_an_open_terminal_device_is_the_right_one_or_refused(hold: Hold) -> None:
+    started(hold, "outer")
+    said(hold, "outer", "exec 8<>/dev/tty")
+    there_and_back(hold, "outer")
+    said(hold, "outer", "echo visible >&8")
+    until_screen(hold, "outer", r"(?m)^visible")
+    inner = (
+        "import os, pty, time\n"
+        "pid, master = pty.fork()\n"
+        "if pid == 0: held = open('/dev/tty', 'r+b', 0); time.sleep(999)\n"
+        "time.sleep(999)"
+    )
+    said(hold, "outer", f'{sys.executable} -c "{inner}" & sleep 0.7')
+    hold.fails("checkpoint_failed", "checkpoint", "outer")
+    assert said(hold, "outer", "echo here") == "here"

@@ -393,13 +393,13 @@ class Other:
         async def story() -> None:
             store = SqliteCoordination(self.registry)
             lease = Lease(self.session, "other", "another life", TERMS)
-            tenure = LeaseRunner(lease, store, BootClock(), self)
-            assert await tenure.acquire(PATIENCE_S)
+            runner = LeaseRunner(lease, store, BootClock(), self)
+            assert await runner.acquire(PATIENCE_S)
             self.at = time.monotonic()
-            tenure.release()
+            runner.release()
             async with asyncio.timeout(PATIENCE_S):
-                await tenure.settled.wait()
-            tenure.close()
+                await runner.settled.wait()
+            runner.close()
             await store.close()
 
         asyncio.run(story())

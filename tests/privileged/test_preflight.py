@@ -233,7 +233,7 @@ def test_hold_can_move_answers_for_a_session_of_the_host(sessions: Sessions) -> 
         assert not low["movable"]
         assert low["findings"][0]["what"] == "level plain"
         said = hold.ok("can-move", "low")
-        assert "low cannot be moved" in said and "to do: start the session anew" in said
+        assert "low cannot be moved" in said and "to do: start the session again" in said
     finally:
         hold.close()
 

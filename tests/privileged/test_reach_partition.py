@@ -281,7 +281,7 @@ async def _take_over(made: Scene, session: SessionId) -> None:
     """Another host waits for the lease by the rules, and has it from then on."""
     point = CoordinationPoint(made.host.coordination, "")
     lease = Lease(session, "other", "another life", made.terms)
-    tenure = LeaseRunner(lease, point, BootClock(), _Taker())
-    assert await tenure.acquire(PATIENCE_S)
-    tenure.close()  # as it stands at the coordination point; it lapses if nobody goes on with it
+    runner = LeaseRunner(lease, point, BootClock(), _Taker())
+    assert await runner.acquire(PATIENCE_S)
+    runner.close()  # as it stands at the coordination point; it lapses if nobody goes on with it
     await point.close()

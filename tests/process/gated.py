@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from holdfast.adapters.halt import cgroup
 from holdfast.host.gate.answerer_link import AnswererLink
@@ -268,10 +268,6 @@ def _spec(running: Running) -> SessionSpec:
         nonce="",
         created_by=ANN,
     )
-
-
-def in_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    return asyncio.run(work())
 
 
 def run_directory() -> str:

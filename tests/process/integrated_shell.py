@@ -160,8 +160,9 @@ class Shell:
 
     def state(self) -> ShellState:
         """The shell's state, not older than the last prompt."""
-        found = read_state(self.state_file, self.nonce, os.getuid(), self.prompts()[-1].seq)
+        found = read_state(self.state_file, self.nonce, os.getuid())
         assert found is not None, Path(self.state_file).read_bytes()[:500]
+        assert found.number >= self.prompts()[-1].seq
         return found
 
     def changed_by(self, line: str) -> tuple[Change, ...]:

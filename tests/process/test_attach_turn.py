@@ -38,10 +38,6 @@ def bot(host_home: Hold, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def _at_prompt(hold: Hold, terminal: Terminal) -> None:
-    terminal.until_shown("$ ")
-
-
 @pytest.mark.requirement("A3", "A4")
 def test_the_first_key_asks_and_an_idle_holder_gives_way_without_a_word(
     host_home: Hold, open_terminal: Open, bot: str
@@ -168,7 +164,7 @@ def test_a_halted_session_says_so_on_attach_with_the_key_that_resumes(
     human.until_shown("resumed")
     human.type(b"\x03")  # ends the line that began while it was halted
     human.until_shown("line not sent")
-    time.sleep(2 * PASTE_GAP_S)
+    time.sleep(2 * PASTE_GAP_S)  # as a person would: what follows is not of the same paste
     human.type(b"echo on-$((1+1))\r")
     human.until(b"on-2")
 

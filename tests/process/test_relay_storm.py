@@ -55,7 +55,6 @@ class StormHost:
 
     def __init__(self, key: SigningKey, session: SigningKey) -> None:
         self.key, self._session = key, session
-        self.epochs_refused = 0
 
     async def stay(self, place: Place) -> None:
         while True:

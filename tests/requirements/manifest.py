@@ -2098,7 +2098,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_move_without_any_one_rule_has_a_counterexample",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
                 "test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together",
@@ -2184,7 +2184,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_nats_that_does_not_answer_fences_in_time_and_heals",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_where_the_store_forgot_all_only_somebodys_word_brings_it_back",
                 "test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers",
                 "test_it_is_renewed_for_as_long_as_the_store_answers",
@@ -2244,7 +2244,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_another_host_took_over_never_runs_here_again",
             ),
             *_in(
-                "unit/test_tenure",
+                "unit/test_lease_runner",
                 "test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait",
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -127,7 +126,3 @@ def change_frames(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> N
 
 def flip(data: bytes, at: int, bit: int = 0) -> bytes:
     return data[:at] + bytes([data[at] ^ (1 << bit)]) + data[at + 1 :]
-
-
-def disk_use(path: Path) -> int:
-    return os.stat(path).st_blocks * 512

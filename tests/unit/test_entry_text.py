@@ -21,6 +21,16 @@ from holdfast.model.ids import ActorId
         (e.BlindInput("o", 1, 1, 2), "typed 2 secret bytes"),
         (e.TailCut(1), "a torn tail of 1 byte was cut"),
         (e.Signalled(signal.SIGKILL), "sent signal SIGKILL"),
+        (
+            e.CheckpointedEntry("ck-1", 7, 9, 1.0, "why", True),
+            "checkpointed it as ck-1 and put it to sleep: why",
+        ),
+        (e.CheckpointFailedEntry("no room"), "could not have it checkpointed: no room"),
+        (
+            e.RestoredEntry("ck-1", "memory", 1, 7, 2, (), 9, (), 1),
+            "restored it from ck-1, after epoch 1; 1 connection to peers outside reset, "
+            "2 later inputs not part of it",
+        ),
     ],
 )
 def test_one_is_one_and_a_signal_has_its_name(body: e.Body, said: str) -> None:

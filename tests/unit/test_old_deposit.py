@@ -118,6 +118,9 @@ def test_a_state_blob_is_read_and_packed_again_as_it_was() -> None:
     old = msgpack.unpackb(blob)
     for part, value in ADDED_TO_STATE.items():
         old[part] |= value
+    old["lease"]["lease"] |= {"successor": "", "heir_of": 0}
+    for record in (old["lease"]["lease"]["record"], old["lease"]["taken"]):
+        record["successor"] = ""
     for waiting in old["turn"]["queue"]:
         waiting["hold_s"] = 0.0
     old["spec"]["place"] |= {"hidden": [], "kept": []}

@@ -1,6 +1,7 @@
 """`LiveSession.handle` is the only way in: whatever an actor does to a session is judged by the
-session machine before it is recorded, taken into custody or typed. Read from the source of the
-host: only the executor asks the machine, and only what the executor calls records and types input.
+session machine before it is recorded, taken into custody, typed, or changes the tree or the
+terminal. Read from the source of the host: only the executor asks the machine, and only what the
+executor calls records and types input, sends signals, halts, resumes and resizes.
 
 By name, so that it needs no running host; the last test shows what it finds.
 """
@@ -8,6 +9,7 @@ By name, so that it needs no running host; the last test shows what it finds.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +31,16 @@ ONLY_FROM: dict[tuple[str, str], set[str]] = {
     ("inputs", "offer"): set(),
     # What is in custody already is typed when a session begins, is carried on, or is unfenced.
     ("", "flush_to_pty"): {"session/input_custody.py", "session/live_session.py"},
+    # What happens to the tree and the terminal is an effect, whoever asks: a person, the gate, an
+    # action, the reaper.
+    ("", "signal_foreground"): {"session/live_session.py"},
+    ("pty", "set_size"): {"session/live_session.py"},
+    ("output", "set_blind"): {"session/live_session.py"},
+    ("halts", "freeze"): {"session/live_session.py"},
+    ("halts", "thaw"): {"session/live_session.py"},
+    ("freeze", "halt"): {"session/halt_control.py"},
+    ("freeze", "resume"): {"session/halt_control.py"},
+    ("freeze", "kill"): {"session/live_session.py"},
     # The ledger alone writes to a PTY; to the host's own files anybody may.
     ("os", "write"): {"session/fencing_token.py"},
     ("os", "writev"): set(),
@@ -62,7 +74,7 @@ def test_nothing_is_judged_recorded_or_typed_past_the_executor() -> None:
 def test_every_file_named_here_does_what_it_may() -> None:
     for (on, name), files in ONLY_FROM.items():
         for file in files:
-            assert f"{name}(" in (HOST / file).read_text(), (on, name, file)
+            assert re.search(rf"\b{name}\b", (HOST / file).read_text()), (on, name, file)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +89,9 @@ def test_every_file_named_here_does_what_it_may() -> None:
         "live.journal.stage_key(actor, operator, seq, data, False, 0)",
         "live.core.inputs.offer(key)",
         "os.write(live.fds.master, data)",
+        "signals.signal_foreground(live.fds.master, number)",
+        "live.halts.freeze(actor, None)",
+        "asyncio.to_thread(freeze.kill, live.spec.place)",
     ],
 )
 def test_a_shortcut_would_be_found(shortcut: str) -> None:

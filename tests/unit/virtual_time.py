@@ -38,7 +38,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock:
-    """As host.tenure.Clock, by the running loop's time, which may also be let jump: a machine that
+    """As lease_runner.Clock, by the running loop's time, which may also be let jump: a machine that
     slept. Alarms do not ring for that, as those of an event loop do not."""
 
     boot_id = "this boot"

@@ -47,6 +47,10 @@ class Parser(argparse.ArgumentParser):
         often = {"nargs": "?"} if optional else {}
         self.add_value("session", "NAME", f"a session's name{part}", **often)
 
+    def add_session_or_all(self) -> None:
+        what = "a session's name, id or start of its id; default: all"
+        self.add_value("session", "NAME", what, nargs="?", default="")
+
     def add_json(self) -> None:
         self.add_flag("--json", help="print JSON with stable fields")
 

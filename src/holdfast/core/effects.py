@@ -121,7 +121,7 @@ class SetBlindOutput(Effect):
 
 
 class DismissOperator(Effect):
-    """This operator may not even watch any more; or, with `detached`, somebody sends it away."""
+    """This operator may no longer even watch; or, with `detached`, somebody sends it away."""
 
     operator: OperatorId
     channel: int

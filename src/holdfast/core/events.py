@@ -170,7 +170,7 @@ class CheckpointOver(SessionEvent):
 
 
 class LeaseLost(SessionEvent):
-    """This host may not act for the session any more: the lease ran out, or is another's."""
+    """This host may no longer act for the session: the lease ran out, or is another's."""
 
     cause: str
 

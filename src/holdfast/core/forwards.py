@@ -50,7 +50,7 @@ class Forwards:
         return set(self._open.values())
 
     def without_rights(self, now: float) -> list[do.Effect]:
-        """Cut those whose actor may not have them any more."""
+        """Cut those whose actor may no longer have them."""
         refused = {actor: error for actor in self.actors() if (error := self._refusal(actor, now))}
         cut = [
             do.CutForward(*place, refused[actor].code, refused[actor].message)

@@ -57,7 +57,7 @@ class InputMachine:
         self._gate_number = in_custody.get(GATE_OPERATOR, 0)  # the last one taken
         self._refusals: dict[OperatorId, tuple[int, HoldfastError]] = {}  # of what was begun
         self._open_pastes: set[OperatorId] = set()  # whose beginning was refused
-        self.held = False  # nothing is taken for the time being
+        self.paused = False  # nothing is taken until a checkpoint is over
         self.gated: GatedInput | None = None
         if gated is not None:
             self.gated = GatedInput.carried_on(gated, in_custody, now, rebound)
@@ -154,7 +154,7 @@ class InputMachine:
     def next(self, room: int) -> InputOffered | None:
         """The first that may be taken, or a piece of one, if the conduit has room for all of it.
         `taken` or `not_recorded` follows."""
-        if self.held:
+        if self.paused:
             return None
         if self.gated is not None:
             return self._past_the_gate(room)

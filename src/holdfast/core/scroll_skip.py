@@ -1,7 +1,7 @@
 """Output that only scrolls: what of it can be left out of the screen without changing the screen.
 
 A build log or a `cat` of a large file is text, line ends and colours. Once more lines of it follow
-than the screen is high, the earlier ones cannot be seen any more, and nothing in them can have
+than the screen is high, the earlier ones can no longer be seen, and nothing in them can have
 changed a mode. So they need not be parsed, which is what makes a flood cheap: looking costs three
 passes of the C library over the bytes, a tenth of parsing them.
 

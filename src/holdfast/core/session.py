@@ -20,6 +20,7 @@ from holdfast.core.forwards import Forwards
 from holdfast.core.gate.approvals import Approval, Approvals, ApprovalStatus
 from holdfast.core.gate.commit_bytes import interrupts
 from holdfast.core.gate.gated_input import GatedInput, SavedGatedInput, Stage
+from holdfast.core.gate.verdicts import refusal_text
 from holdfast.core.input_machine import InputMachine
 from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
@@ -117,7 +118,7 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
-        self.inputs.held = bool(asleep_in)  # until it is known what became of that
+        self.inputs.paused = bool(asleep_in)  # until it is known what became of that
         self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
@@ -385,7 +386,7 @@ class SessionMachine:
             self.passing = Passing(event.number, effect, verdict)
             return [_TAKE]
         refusal = GateRefused(
-            f"the policy refuses it: {verdict.reason or 'it gives no reason'}",
+            refusal_text(verdict),
             hint=f"it is a policy of {verdict.policy}" if verdict.policy else "",
         )
         return [do.RecordJudged(effect, verdict), *self._refuse_commit(gated, refusal, effect)]
@@ -636,7 +637,7 @@ class SessionMachine:
         self._step(StateStep.CHECKPOINT_ASKED)
         if self.state is before:
             raise CheckpointFailed(f"it is {before.phase}")
-        self.inputs.held = True
+        self.inputs.paused = True
         return [do.HoldTyping()]
 
     def _checkpoint_stored(self, event: ev.CheckpointStored) -> list[do.Effect]:
@@ -649,7 +650,7 @@ class SessionMachine:
         if self.state.is_over:
             return []
         self._step(StateStep.CHECKPOINT_OVER)
-        self.asleep_in, self.inputs.held = "", False
+        self.asleep_in, self.inputs.paused = "", False
         return [do.SaveParcel(), do.ReleaseTyping(), _TAKE, do.AnnounceOperators()]
 
     # -- lease ----------------------------------------------------------------------------------
@@ -801,7 +802,7 @@ _TAKE = do.TakeInputs()
 def _fenced() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen",
-        hint="`hold show` tells the state of the lease; it may live on another host",
+        hint="`hold show` shows the state of the lease; it may live on another host",
     )
 
 

@@ -35,7 +35,7 @@ def complete_prefix(data: bytes | memoryview, limit: int) -> int:
     """The length of the longest beginning of `data` that ends between sequences and characters.
 
     `data` begins there too. A sequence that is not finished after `limit` bytes is let through in
-    parts: it would hold back output for ever."""
+    parts: it would hold back output forever."""
     length = len(data)
     start = max(0, length - limit)
     while start and data[start - 1] == _ESC:  # never into the middle of a run of ESCs

@@ -37,7 +37,7 @@ async def serve() -> None:
     daemon = Daemon(home, supervisor, socket.socket(fileno=listen_fd), starts)
     # A signal is no way to end a host's daemon: it is started again, sessions carry on.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, daemon.stop)
-    # What was loaded to get here lives for ever; looking at it again and again is waste.
+    # What was loaded to get here lives forever; looking at it again and again is waste.
     gc.collect()
     gc.freeze()
     _bound_log()

@@ -53,7 +53,7 @@ class Config(Record):
     user_sessions: int = USER_SESSIONS  # live, of the same
     user_ring_bytes: int = USER_RING_BYTES  # of all rings of these
     user_disk_bytes: int = USER_DISK_BYTES  # of these sessions and their ended ones
-    retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: for ever
+    retention_days: float = RETENTION_DAYS  # ended sessions are kept for so long; 0: forever
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
     checkpoint_store: str = ""  # a directory or a URL; default: in the host's state directory
     checkpoint_quota_bytes: int = CHECKPOINT_QUOTA_BYTES  # of all checkpoints; 0: any amount

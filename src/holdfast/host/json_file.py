@@ -23,7 +23,7 @@ def read(path: str, kind: type[R], *, without: str) -> R | None:
     except (OSError, ValueError, Malformed) as error:
         raise StorageFailed(
             f"cannot read {path}: {error}",
-            hint=f"without it {without}; restore it, or move it away to start anew",
+            hint=f"without it {without}; restore it, or move it away to start over",
         ) from error
 
 

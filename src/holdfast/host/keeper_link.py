@@ -139,7 +139,8 @@ class KeeperLink:
         self._send(protocol.output(mode))
 
     def leave_gate(self) -> None:
-        """The exec gate's page has changed: it is to let nothing pass any more, and say so."""
+        """The exec gate's page has changed: the keeper must let nothing pass from now on, and say
+        so."""
         self._send(protocol.GATE)
 
     def lease(self, group: str, until: float | None) -> None:

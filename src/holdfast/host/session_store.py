@@ -180,7 +180,7 @@ class SessionStore:
             raise storage_failed(error) from error
 
     def bury(self, stored: Stored, output: bytes, screen: str) -> None:
-        """The tombstone, last; with it the identity is dead for ever."""
+        """The tombstone, last; with it the identity is dead forever."""
         session = stored.info.id
         try:
             os.makedirs(self.directory(session), mode=0o700, exist_ok=True)

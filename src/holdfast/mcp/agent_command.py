@@ -1,6 +1,6 @@
 """One command line that an agent follows: on its way to the shell, running, or ended. It is kept
 before anybody waits for it: a caller that was cut off, or gave up waiting, finds it by its handle.
-The host knows it by the same key, so following it anew runs nothing."""
+The host knows it by the same key, so following it again runs nothing."""
 
 from __future__ import annotations
 

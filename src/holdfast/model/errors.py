@@ -401,7 +401,7 @@ class NoSuchApproval(HoldfastError):
 
 
 class ApprovalChanged(HoldfastError):
-    """What waits for approval is not what the approver read any more."""
+    """What waits for approval has changed since the approver read it."""
 
     code = "approval_changed"
     exit_status = 75

@@ -16,7 +16,7 @@ class FileEffects(Record):
 
     created: tuple[str, ...] = ()  # were not there before
     changed: tuple[str, ...] = ()  # content, mode or times
-    deleted: tuple[str, ...] = ()  # are not there any more
+    deleted: tuple[str, ...] = ()  # no longer there
 
 
 class PortEffects(Record):

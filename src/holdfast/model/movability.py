@@ -82,7 +82,7 @@ class Movability(Record):
 
 
 class DeletedFile(Record):
-    """A file that is open and has no name any more: it moves with the checkpoint, up to a limit."""
+    """An open file that no longer has a name: it moves with the checkpoint, up to a limit."""
 
     fd: int
     path: str  # that it had

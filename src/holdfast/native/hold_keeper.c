@@ -306,7 +306,7 @@ static void pass_calls(short events)
 		word now[2] = { 0, 0 };
 		events = sys6(NR_ppoll, (word)&more, 1, (word)now, 0, 8, 0) > 0 ? more.revents : 0;
 	}
-	if (events & POLLHUP_ && !(events & POLLIN_)) {	/* nothing runs under the filter any more */
+	if (events & POLLHUP_ && !(events & POLLIN_)) {	/* nothing runs under the filter now */
 		close_fd(keeper.gate);
 		keeper.gate = -1;
 	}

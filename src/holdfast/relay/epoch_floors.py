@@ -1,5 +1,5 @@
 """The epoch rule: only a session's incarnation with the highest known epoch is routed, and an epoch
-belongs to one host for ever.
+belongs to one host forever.
 
 `MemoryFloors` are one relay's own and are lost with it; hosts that reconnect announce again, and
 the first to do so is believed. Operators keep floors of their own, so a relay that forgot can

@@ -21,7 +21,7 @@ from holdfast.model.record import Record
 
 BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
 PAGE = "index.html"
-VIEW = "view/"  # of another origin: view_origin.py
+VIEW = "view/"  # of another origin: port_view_origin.py
 # Files whose names contain a hash of their content: they never change.
 _HASHED = "assets/"
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -114,7 +114,7 @@ class WebApp:
     def __init__(self, directory: str = BUILT) -> None:
         self._directory = directory
         self._assets = dict(_read(directory))
-        self.view_port = 0  # where pages of sessions' ports are shown (view_origin.py); 0: nowhere
+        self.view_port = 0  # of pages of sessions' ports (port_view_origin.py); 0: nowhere
 
     def route(self, app: web.Application) -> None:
         """Call it last: any other path may be a file of the build."""

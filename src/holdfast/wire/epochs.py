@@ -1,7 +1,7 @@
 """Which incarnation of a session may act: the two halves of the check.
 
 `Incarnation` is the host's: it acts until its lease is lost, and never again after that.
-`EpochFloor` is everybody else's: an epoch below one that was seen is refused for ever. Neither has
+`EpochFloor` is everybody else's: an epoch below one that was seen is refused forever. Neither has
 a clock; the code that watches the lease calls `fence`.
 """
 

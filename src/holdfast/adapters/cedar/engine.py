@@ -60,7 +60,7 @@ class CedarPolicy:
     def _decided(self, question: Question) -> Verdict:
         asked = schema.principals(question)
         if not asked:
-            return _failed("nobody is behind the effect")
+            return _failed("the effect has no contributors")
         known = _entities(schema.entities(question, asked))
         requests = schema.requests(question, asked)
         held: list[tuple[PolicyRule, str]] = []

@@ -96,7 +96,7 @@ def _rule(statement: str, line: int, number: int) -> PolicyRule:
     except (ValueError, RecursionError) as error:
         raise wrong(line, f"not a statement of Cedar: {error}") from error
     if parsed.get("templates") or len(parsed["staticPolicies"]) != 1:
-        raise wrong(line, "a template stands for no rule; write the statement without slots")
+        raise wrong(line, "a template is not a rule; write the statement without slots")
     (body,) = parsed["staticPolicies"].values()
     checked = cedarpy.validate_policies(statement, _schema)
     if not checked.validation_passed:

@@ -15,9 +15,11 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable
 
+from holdfast.adapters import pty
 from holdfast.adapters.criu import mount_marks, own_filter, swrk
 from holdfast.adapters.criu.protobuf import decode, read_image
 from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch.syscalls import pidfd_getfd
 from holdfast.adapters.proc import procfs
 from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.model.errors import CheckpointFailed
@@ -30,6 +32,7 @@ GHOST_MAX_BYTES = 64 << 20  # of one deleted file that is still open; a larger o
 # For the whole dump: a memory of gigabytes takes seconds. Past it CRIU is killed, which may take
 # the session with it: only for a CRIU that hangs.
 TIMEOUT_S = 300.0
+_TIOCGDEV = 0x80045432
 _FROZEN_US = 2  # in `dump_stats_entry`
 FREEZE_TIMEOUT_S = 10  # for CRIU to stop all tasks; one that is deep in the kernel may not stop
 
@@ -72,7 +75,7 @@ async def dump(
     if not done.success:
         why = swrk.errors_in(swrk.log_in(images, LOG)) or done.message
         raise CheckpointFailed(f"CRIU refuses it: {why or 'it gives no reason'}")
-    return DumpTimes(_frozen_ms(images))
+    return DumpTimes(frozen_ms(images))
 
 
 async def _converse(
@@ -158,9 +161,31 @@ def _tty_key(facts: os.stat_result) -> str:
 
 
 def _controlling_key(place: Place) -> tuple[str, ...]:
-    """Whoever holds /dev/tty open gets the terminal for it. Only if that is what it means: not in a
-    program that runs on a terminal of its own, inside."""
-    return (_tty_key(os.stat(f"/proc/{place.pid}/root/dev/tty")),)
+    """Whoever holds /dev/tty open gets the session's terminal for it. So it is left to CRIU, which
+    refuses it, when one of them means another: a program on a terminal that was made inside."""
+    facts = os.stat(f"/proc/{place.pid}/root/dev/tty")
+    outer = os.stat(f"/proc/{place.pid}/root{place.tty}").st_rdev
+    for pid in cgroup.processes(place.cgroup):
+        with contextlib.suppress(OSError):  # a zombie has no descriptors
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    found = os.stat(f"/proc/{pid}/fd/{fd}")
+                    if found.st_rdev == facts.st_rdev and _means(pid, int(fd)) != outer:
+                        return ()
+    return (_tty_key(facts),)
+
+
+def _means(pid: int, fd: int) -> int:
+    """The device of the terminal behind an open /dev/tty: that of the moment it was opened."""
+    process = os.pidfd_open(pid)
+    try:
+        copy = pidfd_getfd(process, fd)
+    finally:
+        os.close(process)
+    try:
+        return pty.ask(copy, _TIOCGDEV)
+    finally:
+        os.close(copy)
 
 
 def finish_images(images: int) -> None:
@@ -171,7 +196,7 @@ def finish_images(images: int) -> None:
             os.unlink(name, dir_fd=images)
 
 
-def _frozen_ms(images: int) -> float:
+def frozen_ms(images: int) -> float:
     """By CRIU's own clock; 0 when it did not say."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         fd = os.open("stats-dump", os.O_RDONLY | os.O_CLOEXEC, dir_fd=images)

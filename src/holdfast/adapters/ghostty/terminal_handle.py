@@ -27,7 +27,6 @@ UNFINISHED_MAX_BYTES = 64 << 10  # of a sequence that has begun and not ended; s
 _FOREGROUND, _BACKGROUND = (0xE5, 0xE5, 0xE5), (0, 0, 0)
 _CELL_PX = (8, 16)
 
-_POINTS = {"active": lib.GHOSTTY_POINT_TAG_ACTIVE, "screen": lib.GHOSTTY_POINT_TAG_SCREEN}
 _grid_ref = taking_point(
     "ghostty_terminal_grid_ref", "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)"
 )
@@ -193,11 +192,11 @@ class Native:
             lib.ghostty_formatter_free(formatter[0])
         return _take(data, length)
 
-    def area(self, start: tuple[int, int], end: tuple[int, int], *, of: str = "active") -> Any:
+    def area(self, start: tuple[int, int], end: tuple[int, int]) -> Any:
         """Cells from `start` to `end` (column, row; both included) for `format`. Valid until the
         next write."""
         selection = _sized("GhosttySelection")
-        selection.start, selection.end = self._ref(*start, of)[0], self._ref(*end, of)[0]
+        selection.start, selection.end = self._ref(*start)[0], self._ref(*end)[0]
         return selection
 
     # -- cells --------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ class Native:
 
     def link(self, x: int, y: int) -> bytes:
         """The hyperlink of a visible cell, or nothing."""
-        ref, length = self._ref(x, y, "active"), ffi.new("size_t*")
+        ref, length = self._ref(x, y), ffi.new("size_t*")
         lib.ghostty_grid_ref_hyperlink_uri(ref, ffi.NULL, 0, length)  # asks for the length
         if not length[0]:
             return b""
@@ -228,15 +227,15 @@ class Native:
     def is_tail(self, x: int, y: int) -> bool:
         """Whether a visible cell is the right half of a wide character."""
         cell, wide = ffi.new("GhosttyCell*"), ffi.new("GhosttyCellWide*")
-        check(lib.ghostty_grid_ref_cell(self._ref(x, y, "active"), cell), "cell")
+        check(lib.ghostty_grid_ref_cell(self._ref(x, y), cell), "cell")
         check(lib.ghostty_cell_get(cell[0], lib.GHOSTTY_CELL_DATA_WIDE, wide), "cell width")
         return bool(wide[0] == lib.GHOSTTY_CELL_WIDE_SPACER_TAIL)
 
-    def _ref(self, x: int, y: int, of: str) -> Any:
+    def _ref(self, x: int, y: int) -> Any:
         point = ffi.new("GhosttyPointS*")
-        point.tag, point.value.x, point.value.y = _POINTS[of], x, y
+        point.tag, point.value.x, point.value.y = lib.GHOSTTY_POINT_TAG_ACTIVE, x, y
         ref = _sized("GhosttyGridRef")
-        check(_grid_ref(self.pointer, point[0], ref), f"grid_ref {of} {x},{y}")
+        check(_grid_ref(self.pointer, point[0], ref), f"grid_ref {x},{y}")
         return ref
 
     def _limit_scrollback(self, size: Size, lines: int | None) -> None:

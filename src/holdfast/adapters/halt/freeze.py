@@ -54,7 +54,7 @@ def resume(place: Place, stopped: tuple[Stopped, ...] = ()) -> bool:
 
 def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
     """Freeze the group, move back what left it, and look again until nothing is outside: each look
-    follows a freeze that the kernel confirmed, so what is inside then cannot leave any more."""
+    follows a freeze that the kernel confirmed, so what is inside then can no longer leave."""
     began = time.monotonic()
     caught: set[int] = set()
     while True:
@@ -72,9 +72,9 @@ def _halt_contained(place: Place, timeout_s: float) -> HaltResult:
     return halted.replace(seconds=time.monotonic() - began, caught=tuple(sorted(caught)))
 
 
-def halt_group(directory: str, timeout_s: float = cgroup.FREEZE_TIMEOUT_S) -> HaltResult:
+def halt_group(directory: str) -> HaltResult:
     """Freeze one cgroup with those below it: a session's, or the leaf of one actor."""
-    return _freeze(directory, timeout_s)[0]
+    return _freeze(directory, cgroup.FREEZE_TIMEOUT_S)[0]
 
 
 def _freeze(directory: str, timeout_s: float) -> tuple[HaltResult, list[int]]:

@@ -105,9 +105,12 @@ class _Restore:
 
     def run(self) -> tuple[int, int]:
         """The first process of the restored tree, and the listener of its filter."""
-        self._criu = os.fork()
+        group = os.open(self._order.group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._criu, process = syscalls.clone3(0, group)
         if self._criu == 0:
             self._become_criu()
+        os.close(process)
+        os.close(group)
         for each in (self._rpc_theirs, self._gate_theirs):
             each.close()
         self._rpc.send(swrk.request(swrk.Kind.RESTORE, self._options()))
@@ -202,7 +205,12 @@ class _Restore:
             return said
         if said.script == "setup-namespaces":
             self._passed("prepare")
-        elif said.script == "post-restore":
+            self._rpc.send(swrk.answer(True))
+            # Out of the group that will stand still, to where the launcher is: now, when the first
+            # process is born and CRIU has other things to do than to wait for it.
+            self._move_criu_out()
+            return None
+        if said.script == "post-restore":
             self._passed("processes")
         elif said.script == "pre-resume":
             self._before_it_runs()
@@ -210,13 +218,15 @@ class _Restore:
         self._rpc.send(swrk.answer(True))
         return None
 
+    def _move_criu_out(self) -> None:
+        cgroup.enter(os.path.dirname(os.path.dirname(self._order.group)), self._criu)
+
     def _before_it_runs(self) -> None:
         """All is restored, and nothing has run. From here on the group is frozen."""
         order = self._order
         if order.gate_page >= 0 and self._listener < 0:
             raise _Failure("the exec gate's filter could not be installed")
-        # Out of the group that is about to stand still, to where the launcher is.
-        cgroup.enter(os.path.dirname(os.path.dirname(order.group)), self._criu)
+        self._move_criu_out()  # if it was not
         pids = cgroup.processes(order.group)
         inner = {procfs.inner_pid(each): each for each in pids}
         self._pid = inner[_FIRST]
@@ -239,7 +249,6 @@ class _Restore:
         try:
             self._rpc.close()
             self._gate.close()
-            cgroup.enter(order.group, os.getpid())
             syscalls.unshare(syscalls.CLONE_NEWCGROUP)
             _lay_out(order)
             environment = {

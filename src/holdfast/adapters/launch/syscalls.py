@@ -17,6 +17,7 @@ _libc.syscall.restype = ctypes.c_long
 
 # Calls younger than 2019 have one number on every architecture; pivot_root is older.
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_PIDFD_GETFD = 438
 _OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _CLONE3 = 428, 429, 430, 431, 432, 435
 
 CLONE_NEWNS = 0x0002_0000
@@ -120,6 +121,11 @@ def bind_by_descriptor(path: str) -> int:
     return _syscall(
         f"open_tree {path}", _OPEN_TREE, _AT_FDCWD, _text(path), _OPEN_TREE_CLONE | os.O_CLOEXEC
     )
+
+
+def pidfd_getfd(process: int, fd: int) -> int:
+    """A copy of a descriptor of that process."""
+    return _syscall(f"pidfd_getfd {fd}", _PIDFD_GETFD, process, fd, 0)
 
 
 def move_mount(mounted: int, target: str) -> None:

@@ -95,11 +95,11 @@ class NatsNode:
         )
         threading.Thread(target=self._read_log, args=(self.process,), daemon=True).start()
 
-    def wait_ready(self, within_s: float = START_S) -> None:
+    def wait_ready(self) -> None:
         """Until it takes connections. A cluster may still be choosing its leader then."""
         assert self.process is not None, f"{self.name} was not started"
-        if not self._ready.wait(within_s):
-            raise TimedOut(f"nats-server {self.name} was not ready within {within_s:.0f} s")
+        if not self._ready.wait(START_S):
+            raise TimedOut(f"nats-server {self.name} was not ready within {START_S:.0f} s")
         if self.process.poll() is not None:
             raise LaunchFailed(
                 f"nats-server {self.name} ended with status {self.process.returncode}: "

@@ -171,7 +171,7 @@ def _line_of(pid: int) -> list[tuple[int, str]]:
 
 
 def _ancestors(pid: int) -> Iterator[tuple[int, str]]:
-    """Raises when a process on the way is not the parent any more."""
+    """Raises when a process on the way is no longer the parent."""
     stat = procfs.stat_of(pid)
     for _ in range(_DEPTH_MAX):
         yield pid, stat.name

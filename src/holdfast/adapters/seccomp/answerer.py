@@ -1,506 +1,56 @@
 """The answerer of a host's exec gates: `python -m holdfast.adapters.seccomp.answerer FD`.
 
 A process of its own, so that a daemon that is busy, stopped or replaced holds up no build: it
-answers what it knows, and asks the daemon for what it does not. FD is the socket where daemons
-connect; the newest is asked. It starts with the first session of which anything is judged, and
-leaves when no daemon is there and no session is left.
+answers what it knows, and asks the daemon for what it does not. FD is the socket to which daemons
+connect; the newest is asked. It starts with the first session in which anything is judged, and
+exits when there is neither a daemon nor a session left.
 
-What it knows of a session counts for one value of the page's word: the daemon changes that when
-policies or rights change, and everything is asked again.
+What it knows of a session is in answered_session.py.
 
 When it is killed, the calls it had taken are in the pages of their sessions (gate_page.py), and the
-next answerer finds them there. Deliberately keeps nothing else, opens no file of a session, and
+next answerer finds them there. It deliberately keeps nothing else, opens no file of a session, and
 lets nothing pass that it could not find out about.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import signal
 import socket
-import stat
 import struct
 import sys
 import time
 from collections import deque
-from typing import NamedTuple, TypeVar
 
-from holdfast.adapters.seccomp import call_facts, gate_messages, notification
-from holdfast.adapters.seccomp.call_facts import CallFacts
-from holdfast.adapters.seccomp.file_lookup import AT_FDCWD, FoundFile, at_name, look_up, named
-from holdfast.adapters.seccomp.file_watch import FileWatch, MarkedOpening
+from holdfast.adapters.seccomp import gate_messages
+from holdfast.adapters.seccomp.answered_session import AnsweredSession
 from holdfast.adapters.seccomp.gate_messages import (
-    ARGUMENTS_MAX_BYTES,
-    AskWritten,
     CallAnswer,
-    CallQuestion,
     Gone,
     KnownFiles,
-    Learns,
     Leave,
-    NamedFile,
-    Read,
     Serve,
     WordChanged,
-    Wrote,
 )
-from holdfast.adapters.seccomp.gate_page import GatePage, JudgedKinds
-from holdfast.adapters.seccomp.notification import Call
-from holdfast.adapters.seccomp.peer_lookup import listening_groups, reading_groups
-from holdfast.adapters.seccomp.process_memory import Unreadable
-from holdfast.model.gate import EffectKind
 from holdfast.model.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_KNOWN_MAX = 4096  # answers remembered of one session; then they are asked for again
 _TAKEN_FIRST = 32  # calls of one session, before another is looked at
 _SWEEP_S = 0.5  # between looks for calls that were given up while they waited
-_FRESH_MAX = 64  # files that are about to be made; a program makes one at a time
-_FRESH_S = 1.0  # after which it was not made
 _FRESH_LOOK_S = 0.005  # between looks whether they are there
-_NAMELESS = " (deleted)"  # how the kernel shows a file without a name
 _PRIORITY = -10
 _IDLE_S = 5.0  # without session and daemon, before it leaves
-_JUDGED = {
-    EffectKind.EXEC: JudgedKinds.EXEC,
-    EffectKind.WRITE_OPEN: JudgedKinds.WRITE_OPEN,
-    # Who is behind a server is to be known as soon as several have a part.
-    EffectKind.CONNECT: JudgedKinds.CONNECT | JudgedKinds.READS,
-}
-
-_Key = tuple[EffectKind, CallFacts]
 
 
 def _is_outside(sock: socket.socket) -> bool:
-    """A program of root in a session reaches the socket too, and would give its own answers. It
-    cannot leave its pid namespace."""
+    """A program that runs as root in a session can reach the socket too, and could give its own
+    answers; but it cannot leave its pid namespace."""
     pid, _, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
     except OSError:
         return False
-
-
-class AskedCall(NamedTuple):
-    """A call that was asked about: where it is in the page, what its answer is remembered by, and
-    under which word it was asked."""
-
-    place: int
-    group: tuple[EffectKind, str]
-    key: _Key
-    word: int
-    reads: int  # how often its group had read then what others wrote
-
-
-class Session:
-    """The gate of one session."""
-
-    def __init__(self, serve: Serve, listener: int, memfd: int, say: Callable[[Record], None]):
-        self.id, self.listener, self.page = serve.session, listener, GatePage(memfd)
-        self._directory = serve.cgroup
-        os.close(memfd)
-        self._say, self._main_pid = say, serve.main_pid
-        self._poll = select.poll()
-        self._poll.register(listener, select.POLLIN)
-        self._ordinary = call_facts.first_environment(serve.main_pid)
-        self._word = 0
-        self._own_files = frozenset(serve.own_files)
-        self._watch: FileWatch | None = None  # of what was written here
-        # Of each thread: what it was let execute, and open for writing only, the last time.
-        self._executes: dict[int, set[tuple[int, int]]] = {}
-        self._only_writes: dict[int, tuple[int, int]] = {}
-        # Of each file: who wrote it last, and who wrote all that is in it; by control group.
-        self._latest: dict[tuple[int, int], str] = {}
-        self._all_of: dict[tuple[int, int], str] = {}
-        self._reads: dict[str, int] = {}  # by control group: how often it read what others wrote
-        self._groups: dict[tuple[EffectKind, str], bool] = {}
-        self._known: dict[str, dict[_Key, bool]] = {}  # by control group
-        # Files and links that are about to be made, with who makes them; and what was told of.
-        self._fresh: dict[str, tuple[str, float]] = {}
-        self._renamed: dict[tuple[int, int], None] = {}  # by inode: what somebody gave its name
-        self._told: dict[tuple[str, NamedFile], bool] = {}
-        # Denied once, by process: one that looks along PATH tries the same program again.
-        self._denied: set[tuple[int, _Key]] = set()
-        self.waiting: dict[int, AskedCall] = {}  # by the kernel's number
-
-    def take(self) -> bool:
-        """One call. Only when the listener is readable. False: too many wait for an answer; the
-        kernel keeps this one."""
-        place = self.page.free_place()
-        if place is None:
-            return False
-        if notification.take_into(self.listener, self.page.address(place)):
-            self.judge(place)
-        else:
-            self.page.give_back(place)
-        return True
-
-    def pending(self) -> int:
-        """What the listener is ready for."""
-        return next((events for _, events in self._poll.poll(0)), 0)
-
-    def judge(self, place: int) -> None:
-        """What is in that place of the page: answered now, or asked for."""
-        call = notification.unpack(self.page.call(place))
-        # After it was taken: a change of the word counts for what is called behind it.
-        word = self.page.word
-        if word != self._word:
-            self._word = word
-            self._groups.clear()
-            self._known.clear()
-            self._denied.clear()
-            self._executes.clear()
-        kind = call_facts.kind_of(call)
-        judged = _JUDGED[kind]
-        if call.number in call_facts.REACHES:
-            judged |= JudgedKinds.READS  # into what is another's, whatever is said of programs
-        if not self.page.judged & judged:
-            self._settle(place, call, 0)
-            return
-        try:
-            self._judge(place, call, kind)
-        except call_facts.Harmless:
-            self._settle(place, call, 0)
-        except call_facts.Fails as failure:
-            self._settle(place, call, failure.errno)
-        except Unreadable:
-            self._settle(place, call, errno.EFAULT)
-        except OSError as error:  # the process is gone, or the kernel would say the same to it
-            self._settle(place, call, error.errno or errno.EPERM)
-
-    def _judge(self, place: int, call: Call, kind: EffectKind) -> None:
-        self.look_at_fresh()  # before anything can be done with what was made
-        group = kind, call_facts.membership(call.pid)
-        allowed = self._groups.get(group)
-        self._executes.pop(call.pid, None)
-        if allowed is not None and kind is EffectKind.EXEC and call.number in call_facts.EXECS:
-            self._settle(place, call, 0 if allowed else errno.EPERM)
-            return
-        facts = self._facts(call)
-        if facts.file.path in self._own_files:
-            raise call_facts.Harmless
-        if kind is EffectKind.CONNECT:
-            self._talks(call.pid, group[1], facts)
-            if not self.page.judged & JudgedKinds.CONNECT:
-                raise call_facts.Harmless
-        if stat.S_ISFIFO(facts.file.mode):
-            self._feeds(group[1], facts.file)
-            if not facts.file.path.startswith("/"):
-                raise call_facts.Harmless  # a pipe without a name
-        key = (kind, facts)
-        if allowed is None or facts.target:
-            allowed = self._known.get(group[1], {}).get(key)
-            if (call.pid, key) in self._denied:
-                allowed = False
-        # If its process was ended meanwhile, what was read may be another's: the answer is for
-        # those facts, and the kernel drops it.
-        if allowed is None:
-            reads = self._reads.get(group[1], 0)
-            self.waiting[call.id] = AskedCall(place, group, key, self._word, reads)
-            self._say(self._question(call, group[1], facts))
-            return
-        if allowed:
-            self._lets(call.pid, group[1], facts)
-        self._settle(place, call, 0 if allowed else errno.EPERM)
-
-    def _facts(self, call: Call) -> CallFacts:
-        """By which way a program is found does not matter, but for names that somebody gave."""
-        facts = call_facts.facts_of(call, self._ordinary)
-        if not facts.given:
-            return facts
-        passed = call_facts.names_passed(call.pid, facts) if self._renamed else []
-        chosen = tuple(each for each in passed if (each.device, each.inode) in self._renamed)
-        return facts._replace(given=b"", given_at=AT_FDCWD, chosen=chosen)
-
-    # -- who writes which file --------------------------------------------------------------------
-
-    def _lets(self, pid: int, membership: str, facts: CallFacts) -> None:
-        """It is let do that: from here on it may be behind the file."""
-        file = facts.file
-        if self._watch is not None and file.inode:
-            if facts.kind is EffectKind.EXEC:
-                _remember(self._executes, pid, {(file.device, file.inode)})
-            elif not facts.reads:
-                _remember(self._only_writes, pid, (file.device, file.inode))
-        self._named(membership, facts.moved, file.path)
-        self._named(membership, facts.exchanged, facts.moved.path)
-        new = not file.inode and (facts.links or not facts.names)
-        if new or facts.moved.path.endswith(_NAMELESS):
-            if file.path and len(self._fresh) < _FRESH_MAX:
-                self._fresh[file.path] = membership, time.monotonic() + _FRESH_S
-        elif facts.kind is not EffectKind.WRITE_OPEN or not file.path or facts.names:
-            return
-        elif stat.S_ISFIFO(file.mode):
-            self._wrote(membership, NamedFile(file.path, file.device, file.inode), True)
-        elif stat.S_ISREG(file.mode) and call_facts.may_write(pid, file):
-            if self._latest.get((file.device, file.inode)) != membership:
-                self._feeds(membership, file)
-            self._wrote(membership, NamedFile(file.path, file.device, file.inode), facts.adds)
-
-    def _named(self, membership: str, file: FoundFile, path: str) -> None:
-        """It has this name now: whoever chose that is behind what is found by it."""
-        if stat.S_ISREG(file.mode):
-            self._mark(NamedFile(file.path, file.device, file.inode))
-        if self._notes_name(file) or stat.S_ISREG(file.mode):
-            self._wrote(membership, NamedFile(path, file.device, file.inode), True)
-
-    def _notes_name(self, file: FoundFile) -> bool:
-        """If it is a name by which something else is found: a link, a directory."""
-        names = stat.S_ISLNK(file.mode) or stat.S_ISDIR(file.mode)
-        if names:
-            _remember(self._renamed, (file.device, file.inode), None)
-        return names
-
-    def _talks(self, pid: int, membership: str, facts: CallFacts) -> None:
-        """What is said to a server it may do, and what it answers may be done: each is behind the
-        other from here on."""
-        if facts.peer is None or not self._directory:
-            return
-        for other in listening_groups(pid, facts.peer, facts.file, self._directory) - {membership}:
-            self._learns(other, membership)
-            self._learns(membership, other)
-
-    def _feeds(self, membership: str, file: FoundFile) -> None:
-        """Others have it open already, and will not be seen to open it when it is written."""
-        if self._directory and self.page.judged & JudgedKinds.READS:
-            for other in reading_groups(file, self._directory) - {membership}:
-                self._learns(other, membership)
-
-    def _learns(self, group: str, of: str) -> None:
-        self._reads[group] = self._reads.get(group, 0) + 1
-        self._known.pop(group, None)
-        self._say(Learns(self.id, group, of))
-
-    @property
-    def has_fresh(self) -> bool:
-        return bool(self._fresh)
-
-    def look_at_fresh(self) -> None:
-        """Files that were about to be made, and now are there."""
-        for path, (membership, until) in list(self._fresh.items()):
-            file = FoundFile(path)
-            with contextlib.suppress(OSError):
-                file = at_name(self._main_pid, path)
-            if file.inode:
-                self._notes_name(file)
-                self._wrote(membership, NamedFile(file.path, file.device, file.inode), False)
-            if file.inode or time.monotonic() > until:
-                del self._fresh[path]
-
-    def tell_again(self) -> None:
-        """A daemon may not have kept the latest before it died."""
-        for (membership, file), adds in self._told.items():
-            self._say(Wrote(self.id, membership, file, adds))
-
-    def _wrote(self, membership: str, file: NamedFile, adds: bool) -> None:
-        inode = file.device, file.inode
-        if not adds:
-            _remember(self._all_of, inode, membership)
-        elif self._all_of.get(inode) != membership:
-            self._all_of.pop(inode, None)
-        is_latest = self._latest.get(inode) == membership
-        if is_latest and (membership, file) in self._told:
-            return
-        _remember(self._latest, inode, membership)
-        if len(self._told) >= _KNOWN_MAX:
-            self._told.clear()
-        self._told[membership, file] = adds
-        # What others may run by what they knew before, now has somebody else behind it.
-        for other in [group for group in self._known if group != membership]:
-            del self._known[other]
-        self._mark(file)
-        self._say(Wrote(self.id, membership, file, adds))
-
-    # -- who reads what others wrote --------------------------------------------------------------
-
-    def watch(self) -> bool:
-        """Begin to, if it is wanted by now. True: there is a descriptor more to wait on."""
-        if self._watch is not None or not self.page.judged & JudgedKinds.READS:
-            return False
-        try:
-            self._watch = FileWatch()
-        except OSError as error:
-            print(f"who reads which file is not seen: {error}", file=sys.stderr)
-            return False
-        for _, file in self._told:
-            self._mark(file)
-        return True
-
-    @property
-    def watch_fd(self) -> int:
-        return self._watch.fd if self._watch is not None else -1
-
-    def ask_written(self) -> None:
-        if self._watch is not None:
-            self._say(AskWritten(self.id))
-
-    def written(self, files: tuple[NamedFile, ...]) -> None:
-        for file in files:
-            with contextlib.suppress(OSError):
-                self._notes_name(at_name(self._main_pid, file.path))
-            self._mark(file)
-
-    def _mark(self, file: NamedFile) -> None:
-        if self._watch is None:
-            return
-        with contextlib.suppress(OSError):  # it is gone, or has another name
-            found, place = named(self._main_pid, file.path)
-            try:
-                same = (found.device, found.inode) == (file.device, file.inode)
-                if same and stat.S_ISREG(found.mode):
-                    self._watch.mark(place)
-            finally:
-                os.close(place)
-
-    def opened(self) -> None:
-        """Marked files are about to be. Whoever reads has to be asked about again: its command has
-        one more behind it. Another program than the one that was judged is not executed."""
-        if self._watch is None:
-            return
-        for number, opening in self._watch.openings():
-            allow = True
-            with contextlib.suppress(OSError):  # its process is gone
-                allow = self._opens(opening)
-            self._watch.answer(number, allow=allow)
-
-    def _opens(self, opening: MarkedOpening) -> bool:
-        """Before it goes on: a process that reads may be gone right afterwards."""
-        file = opening.device, opening.inode
-        judged = self._executes.get(opening.pid)
-        if opening.executes and judged is not None:
-            if file not in judged:
-                return False
-            if opening.interpreter:
-                found = look_up(opening.pid, AT_FDCWD, opening.interpreter)
-                judged.add((found.device, found.inode))
-        if self._only_writes.pop(opening.pid, None) == file:
-            return True
-        membership = call_facts.membership(opening.pid)
-        if self._all_of.get(file) != membership:
-            self._reads[membership] = self._reads.get(membership, 0) + 1
-            self._known.pop(membership, None)
-            self._say(Read(self.id, membership, *file))
-        return True
-
-    def _question(self, call: Call, membership: str, facts: CallFacts) -> CallQuestion:
-        argv, cut_argv = _told(facts.argv)
-        environment, cut_environment = _told(facts.environment)
-        return CallQuestion(
-            self.id,
-            call.id,
-            self._word,
-            facts.kind,
-            call.pid,
-            membership,
-            facts.file.path,
-            facts.file.device,
-            facts.file.inode,
-            facts.cwd,
-            argv,
-            environment,
-            cut_argv or cut_environment,
-            facts.target,
-            facts.first,
-            facts.moved.path,
-            tuple(
-                NamedFile(each.path, each.device, each.inode)
-                for each in (
-                    *call_facts.named_files(call.pid, facts.argv),
-                    *facts.chosen,
-                )
-            ),
-            facts.also,
-            facts.destination,
-        )
-
-    def answer(self, answer: CallAnswer) -> None:
-        """The daemon's."""
-        if answer.id not in self.waiting:
-            return
-        place, group, key, _, reads = self.waiting[answer.id]
-        if answer.word != self.page.word:
-            del self.waiting[answer.id]
-            self.judge(place)
-            return
-        del self.waiting[answer.id]
-        call = notification.unpack(self.page.call(place))
-        if sum(map(len, self._known.values())) + len(self._denied) >= _KNOWN_MAX:
-            self._known.clear()
-            self._denied.clear()
-        latest = reads == self._reads.get(group[1], 0)
-        if answer.whole_group:
-            self._groups[group] = answer.allow
-        elif not answer.once:
-            if latest:  # else what it would be asked by now has more behind it
-                self._known.setdefault(group[1], {})[key] = answer.allow
-        elif not answer.allow:
-            self._denied.add((call.pid, key))
-        if answer.allow:
-            self._lets(call.pid, group[1], key[1])
-        self._settle(place, call, 0 if answer.allow else errno.EPERM)
-
-    def judge_again(self) -> None:
-        """Everything that has no answer: also what another answerer took."""
-        self.waiting.clear()
-        for place in self.page.waiting():
-            self.judge(place)
-
-    def word_changed(self) -> None:
-        """What was asked before is asked again."""
-        for id, each in list(self.waiting.items()):
-            if each.word != self.page.word:
-                del self.waiting[id]
-                self.judge(each.place)
-
-    def sweep(self) -> list[int]:
-        """Those that were given up by their process while they waited."""
-        gone = [id for id in self.waiting if not notification.is_valid(self.listener, id)]
-        for id in gone:
-            self.page.give_back(self.waiting.pop(id).place)
-        return gone
-
-    def _settle(self, place: int, call: Call, number: int) -> None:
-        if number:
-            notification.fail(self.listener, call.id, number)
-        else:
-            notification.go_on(self.listener, call.id)
-        self.page.give_back(place)
-
-    def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-        self.page.close()
-        os.close(self.listener)
-
-
-_Name = TypeVar("_Name")
-_Value = TypeVar("_Value")
-
-
-def _remember(what: dict[_Name, _Value], key: _Name, value: _Value) -> None:
-    """As the latest; the oldest is forgotten."""
-    what.pop(key, None)
-    what[key] = value
-    if len(what) > _KNOWN_MAX:
-        del what[next(iter(what))]
-
-
-def _told(words: tuple[bytes, ...]) -> tuple[tuple[str, ...], bool]:
-    """As many as may be told, and whether that is not all."""
-    told: list[str] = []
-    room = ARGUMENTS_MAX_BYTES
-    for word in words:
-        room -= len(word) + 8
-        if room < 0:
-            return tuple(told), True
-        told.append(os.fsdecode(word))
-    return tuple(told), False
 
 
 class Answerer:
@@ -513,9 +63,9 @@ class Answerer:
         self._ready.register(listener, select.EPOLLIN)
         self._daemon: socket.socket | None = None
         self._outgoing: deque[Record] = deque()
-        self._sessions: dict[str, Session] = {}
-        self._by_listener: dict[int, Session] = {}
-        self._by_watch: dict[int, Session] = {}
+        self._sessions: dict[str, AnsweredSession] = {}
+        self._by_listener: dict[int, AnsweredSession] = {}
+        self._by_watch: dict[int, AnsweredSession] = {}
         self._full: set[str] = set()  # sessions whose page has no room
         self._idle_since = self._sweep_at = time.monotonic()
 
@@ -546,7 +96,7 @@ class Answerer:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _take(self, session: Session, events: int) -> None:
+    def _take(self, session: AnsweredSession, events: int) -> None:
         for _ in range(_TAKEN_FIRST):
             if not events & select.EPOLLIN:
                 break
@@ -556,7 +106,7 @@ class Answerer:
                 return
             events = session.pending()
         if events & select.EPOLLHUP and not events & select.EPOLLIN:
-            self._drop(session.id)  # nothing runs under its filter any more
+            self._drop(session.id)  # nothing runs under its filter now
 
     def _sweep(self) -> None:
         self._sweep_at = time.monotonic() + _SWEEP_S
@@ -573,7 +123,7 @@ class Answerer:
     # -- the daemon -------------------------------------------------------------------------------
 
     def _meet(self) -> None:
-        """A new daemon: what it wants answered, it says; what waits is asked again by then."""
+        """A new daemon: it says what it wants answered, and by then what waits is asked again."""
         with contextlib.suppress(BlockingIOError):
             fresh, _ = self._listener.accept()
             if not _is_outside(fresh):
@@ -628,7 +178,7 @@ class Answerer:
     def _add(self, serve: Serve, listener: int, memfd: int) -> None:
         session = self._sessions.get(serve.session)
         if session is None:
-            session = Session(serve, listener, memfd, self._say)
+            session = AnsweredSession(serve, listener, memfd, self._say)
             self._sessions[session.id] = self._by_listener[listener] = session
             self._ready.register(listener, select.EPOLLIN)
         else:
@@ -639,7 +189,7 @@ class Answerer:
             session.ask_written()
         session.judge_again()
 
-    def _watch(self, session: Session) -> bool:
+    def _watch(self, session: AnsweredSession) -> bool:
         began = session.watch()
         if began:
             self._by_watch[session.watch_fd] = session
@@ -680,7 +230,7 @@ class Answerer:
 def main(arguments: list[str]) -> int:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    with contextlib.suppress(OSError):  # everything that it answers stands still meanwhile
+    with contextlib.suppress(OSError):  # everything that it answers is stuck meanwhile
         os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
     with socket.socket(fileno=int(arguments[0])) as listener:
         listener.set_inheritable(False)

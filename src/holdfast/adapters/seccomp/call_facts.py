@@ -1,7 +1,7 @@
-"""What a call that waits is about to do, as far as its process and the kernel show it.
+"""What a waiting call is about to do, as far as its process and the kernel show it.
 
-Deliberately decides nothing but what is no effect at all: opening the terminal or /dev/null for
-writing changes nothing that anybody could want to judge.
+It deliberately decides nothing, except what is no effect at all: opening the terminal or /dev/null
+for writing changes nothing that anybody could want to judge.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Harmless(Exception):
 
 
 class Fails(Exception):
-    """It cannot succeed; `errno` is what it gives."""
+    """It cannot succeed and fails with `errno`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -186,8 +186,8 @@ def _executing(call: Call, ordinary: frozenset[bytes]) -> CallFacts:
 
 
 def _naming(call: Call) -> CallFacts:
-    """What another name is given to: the new place is what is written. Who chooses what is at a
-    name is behind what is found there."""
+    """A file that gets another name: what is written is the new place. Whoever chooses what has a
+    name is behind what is found by it."""
     words = call.arguments
     if call.number in (calls.RENAME, calls.LINK):
         words = (AT_FDCWD, words[0], AT_FDCWD, words[1])
@@ -217,7 +217,7 @@ def _naming(call: Call) -> CallFacts:
 
 
 def _changing(call: Call) -> CallFacts:
-    """Something that happens at a name, by whichever call; nothing is opened."""
+    """A change at a name, by whichever call; nothing is opened."""
     at, place = AT_FDCWD, call.arguments[0]
     if call.number in _BY_DIRECTORY:
         at, place = _int(call.arguments[0]), call.arguments[1]
@@ -253,8 +253,7 @@ def _follows(call: Call) -> bool:
 
 
 def _changing_open(pid: int, fd: int) -> CallFacts:
-    """Mode, owner, times of what it has open: judged when it was opened, if that was for
-    writing."""
+    """Mode, owner or times of an open file: judged when it was opened, if that was for writing."""
     with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as info:
         flags = next(int(line.split()[1], 8) for line in info if line.startswith("flags:"))
     if flags & os.O_ACCMODE != os.O_RDONLY:
@@ -303,7 +302,7 @@ def _connecting(call: Call) -> CallFacts:
         memory.close()
     peer = peer_of(address)
     if peer is None:
-        raise Harmless  # of no network, or the end of a connection
+        raise Harmless  # neither of a network nor of a unix socket, or the end of a connection
     if not peer.path:
         return CallFacts(EffectKind.CONNECT, FoundFile(""), destination=peer.destination, peer=peer)
     if peer.path.startswith(b"@"):
@@ -377,7 +376,7 @@ def _words_of_files(argv: tuple[bytes, ...]) -> list[bytes]:
 
 def may_write(pid: int, file: FoundFile) -> bool:
     """By owner and mode: a process that only tries to write is not behind the file. What a group
-    may write counts as open to all: lists of more users hide there."""
+    may write counts as open to all, because access lists hide there."""
     if file.mode & (stat.S_IWGRP | stat.S_IWOTH):
         return True
     try:
@@ -406,21 +405,21 @@ def _reaching(pid: int, other: int, *, any_numbering: bool = False) -> CallFacts
 
 
 def _session_in(group: str) -> str:
-    """The part of a control group's path that is one session's; "" outside of all."""
+    """The part of a control group's path that names a session; "" outside of all sessions."""
     found = _SESSION_GROUP.match(group)
     return found[0] if found is not None else ""
 
 
 def _is_in(pid: int, session: str) -> bool:
-    """Others have processes of the same numbers."""
+    """Other namespaces have processes with the same numbers."""
     with contextlib.suppress(OSError):  # it is gone
         return membership(pid).startswith(session)
     return False
 
 
 def _tasks_called(process: int, number: int, depth: int) -> Iterator[list[int]]:
-    """The numbers of this process, or of a thread of it, if it may be the one that is called so in
-    a namespace of processes so deep; 0: in any."""
+    """The numbers of this process, or of a thread of it, if it may have that number in a pid
+    namespace of this depth; 0: in any."""
     with contextlib.suppress(OSError):  # it is gone
         own = _numbers(f"/proc/{process}/status", "NSpid:")
         if depth and len(own) < depth:

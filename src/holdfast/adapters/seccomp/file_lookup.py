@@ -1,7 +1,7 @@
 """Which file a path means to another process, in its own root and its own working directory.
 
-Nothing is opened but places in the tree (O_PATH): a watched file that is really opened would have
-to wait for whoever looks here.
+Everything is opened by O_PATH only: really opening a watched file would wait for the very process
+that looks here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _libc.syscall.restype = ctypes.c_long
 
 
 class FoundFile(NamedTuple):
-    """`path` without links, as the process would see it. What is not there has inode zero."""
+    """`path` without links, as the process would see it. What does not exist has inode zero."""
 
     path: str
     device: int = 0
@@ -69,7 +69,7 @@ def look_up(pid: int, directory: int, path: bytes) -> FoundFile:
 
 
 def place_of(pid: int, directory: int, path: bytes) -> str:
-    """Where a name would be, whether or not something has it; a link at its end is not followed."""
+    """Where a name would be, whether or not it exists; a link at its end is not followed."""
     parent, _, name = path.rstrip(b"/").rpartition(b"/")
     above = _open(pid, directory, parent or (b"/" if path.startswith(b"/") else b"."))
     try:
@@ -80,7 +80,7 @@ def place_of(pid: int, directory: int, path: bytes) -> str:
 
 def passed(pid: int, directory: int, path: bytes) -> list[FoundFile]:
     """The symbolic links and directories on the way to what a path names, with the link at its end.
-    As far as the way leads: what is not there, or cannot be gone, ends it."""
+    They end where something is missing or cannot be entered."""
     found: list[FoundFile] = []
     links = 0
     root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
-"""Files of which every opening is told, before it happens: by fanotify marks on their inodes.
+"""Files whose every opening is reported before it happens: by fanotify marks on their inodes.
 
-What was marked stays marked under every name. Nothing else of the machine is looked at, so it costs
-nothing elsewhere. The kernel lets everything pass once nobody listens any more: this is for what
-must be known, and for what was judged already. Whoever listens never opens a marked file itself, as
-it would wait for its own answer.
+A marked file stays marked under every name. Nothing else on the machine is watched, so it costs
+nothing elsewhere. Once nobody listens, the kernel lets everything pass: so this serves to know, and
+to check what was judged already. The listener never opens a marked file itself, because it would
+wait for its own answer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MarkedOpening(NamedTuple):
 
 
 class FileWatch:
-    """Raises OSError where the kernel has it not."""
+    """Raises OSError where the kernel has no fanotify."""
 
     def __init__(self) -> None:
         flags = _CLOEXEC | _NONBLOCK | _CONTENT | _ANY_QUEUE | _ANY_MARKS | _TELL_THREAD
@@ -83,7 +83,7 @@ class FileWatch:
 
 
 def _interpreter(fd: int) -> bytes:
-    """By a descriptor of the kernel's, whose reading is not told."""
+    """By the kernel's own descriptor, whose reading is not reported."""
     begins = os.pread(fd, _HASH_BANG_BYTES, 0).partition(b"\n")[0]
     words = begins[2:].split() if begins.startswith(b"#!") else []
     return words[0] if words else b""

@@ -2,7 +2,7 @@
 
 Installed once, by root, before the session's user is set: without no_new_privs, so that sudo works
 inside, and for everything the session ever starts. Whether anything is judged is decided later and
-elsewhere; here is only what could be.
+elsewhere; this is only what could be judged.
 
 What waits for an answer: executing a program; opening a file for writing, truncating one by name,
 giving one another name, changing or removing one, making a directory, link or device; mounting;
@@ -17,7 +17,7 @@ numbers 1 and 2).
 not there. Deliberately left alone: what only reads (ptrace of one's own children, perf,
 process_vm_readv), since it commits nothing.
 
-Only x86_64. The bytes of the program are a function of nothing: a checkpoint finds it by them.
+Only x86_64. The bytes of the program are always the same: a checkpoint recognizes it by them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the daemon and the answerer of the exec gate say to each other: one msgpack map in each
 SEQPACKET datagram, descriptors beside it.
 
-Both are of one installation, but an answerer may serve a newer daemon for a while: fields are only
-ever added.
+Both come from one installation, but an answerer may serve a newer daemon for a while: fields are
+only ever added.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ARGUMENTS_MAX_BYTES = 64 << 10  # of one command, and of its environment, that a
 
 
 class Serve(Record):
-    """To the answerer: a session whose calls it answers from now on. The listener and the page come
-    along. Said again, it asks again what it has no answer for."""
+    """To the answerer: a session whose calls it answers from now on, with the listener and the
+    page. When this is repeated, it asks again about what it has no answer for."""
 
     session: str
     main_pid: int  # whose first environment others are compared with
@@ -79,7 +79,7 @@ class Learns(Record):
 
 
 class AskWritten(Record):
-    """To the daemon: which files are known to be written?"""
+    """To the daemon: the writers of which files are known?"""
 
     session: str
 

@@ -6,9 +6,9 @@ same numbers.
     8     not zero: the keeper has left the gate, and another may read the listener
     64 .. calls, as the kernel wrote them (notification.CALL); a free place has id zero
 
-The word changes by one store, and whoever lets a call pass reads it after taking that call: what is
-called after a change is judged by it. A call is taken right into its place here, so the death of
-the process that took it loses nothing: the next one answers.
+The word changes by a single store, and whoever lets a call pass reads it after taking that call:
+calls made after a change are judged by it. A call is taken directly into its place here, so nothing
+is lost when the process that took it dies: the next one answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from enum import IntFlag
 
 CALLS_MAX = 500  # without an answer at a time; others wait in the kernel
 CALL_BYTES = 80
-_WORD_AT, _LEFT_AT, _CALLS_AT = 0, 8, 64
+_WORD_AT, _CALLS_AT = 0, 64
 _BYTES = _CALLS_AT + CALLS_MAX * CALL_BYTES
 _GENERATION_SHIFT = 8
 _ID = struct.Struct("=Q")
@@ -69,12 +69,8 @@ class GatePage:
     def judged(self) -> JudgedKinds:
         return JudgedKinds(self._words[0] & 0xFF)
 
-    @property
-    def keeper_has_left(self) -> bool:
-        return self._words[_LEFT_AT // 8] != 0
-
     def judge(self, kinds: JudgedKinds) -> None:
-        """From here on these are. What was found before counts no more."""
+        """From here on these kinds are judged. Earlier answers no longer count."""
         generation = (self._words[0] >> _GENERATION_SHIFT) + 1
         self._words[0] = generation << _GENERATION_SHIFT | kinds
 
@@ -84,7 +80,7 @@ class GatePage:
         return self._base + _CALLS_AT + place * CALL_BYTES
 
     def call(self, place: int) -> bytes:
-        """What is there; empty if nothing is."""
+        """The call in that place; empty if there is none."""
         at = _CALLS_AT + place * CALL_BYTES
         found = bytes(self._view[at : at + CALL_BYTES])
         return found if _ID.unpack_from(found)[0] else b""

@@ -1,7 +1,7 @@
 """Taking a call that waits at a filter's listener, and answering it.
 
-The kernel answers only once, and forgets a call whose process was ended: that is no error here.
-Deliberately knows nothing of what a call means, nor whether it may go on.
+The kernel takes only one answer, and forgets a call whose process was ended: that is no error here.
+This module deliberately knows neither what a call means nor whether it may go on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where a process connects to or writes, and which control groups of a session listen there.
 
-What is said to a server it may do, so whoever connects is behind what the server does next; and so
-is who writes where another has a pipe or a file open already. Found by the kernel's tables of
-sockets, and by the descriptors of the session's own processes: a server outside of the session is
-nobody here.
+A server may do what it is sent, so whoever connects is behind what the server does next; and so is
+whoever writes to a pipe or file that another process has open. Found by the kernel's tables of
+sockets, and by the descriptors of the session's own processes: a server outside of the session does
+not count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Peer(NamedTuple):
 
 
 def peer_of(address: bytes) -> Peer | None:
-    """As the kernel takes it; None if it is neither of a network nor of a unix socket."""
+    """As the kernel reads it; None if it is neither of a network nor of a unix socket."""
     if len(address) < 2:
         return None
     (family,) = struct.unpack_from("=H", address)

@@ -1,8 +1,8 @@
-"""What a process that waits in a system call gave to it: strings and vectors in its memory.
+"""The arguments of a waiting system call: strings and vectors in the memory of its process.
 
-Another thread of it may change them afterwards: what was read here is what was judged, and not for
-sure what the kernel will read. Deliberately bounded: a program that lies about its memory costs
-nothing but its own call.
+Another thread of it may change them afterwards: what was read here is what was judged, but not
+necessarily what the kernel will read. Deliberately bounded: a program that lies about its memory
+costs nothing but its own call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import struct
 
 _PAGE = 4096
-_STRING_MAX_BYTES = 128 << 10  # the kernel's own bound for one argument
+_STRING_MAX_BYTES = 128 << 10  # the kernel's own limit for one argument
 _WORDS_MAX = 1 << 16
 
 

@@ -1,7 +1,7 @@
 """The host's end of a shell's report FIFO: looked into first, emptied when what was found is kept.
 
 A shell says a thing once. A daemon that took a report out and was killed before it kept what that
-means would lose it for ever; so the report stays in the FIFO, which is in the keeper's custody,
+means would lose it forever; so the report stays in the FIFO, which is in the keeper's custody,
 until then. A daemon killed in between leaves it to the next one, which may see it a second time.
 
 Deliberately absent: what a report means (`reports.py`).

@@ -1,10 +1,9 @@
 """The state file of an integrated shell: read, checked, and made a `ShellState`.
 
 The shell writes it in place before it reports a prompt, and on LINE_PROBE before it reports the
-line. So who has the report of prompt N finds a state with that number or a later one. A state that
-is being written, was written by somebody without the nonce, or is too big, counts as none: ask
-again at the next report. In case of a disk that is full the file keeps an older state; its number
-says so, hence `at_least`.
+line. So whoever has the report of prompt N finds a state with that number or a later one. A state
+that is being written, was written by somebody without the nonce, or is too big, counts as none: ask
+again at the next report. On a full disk the file keeps an older state; its number says so.
 
 The file is a row of fields, each ended by NUL (no value of a shell has one):
 
@@ -19,7 +18,7 @@ slow with anything else. `shell_words` undoes the quoting.
 The file has the values of the environment. It is 0600 and the session's user's, as is
 /proc/PID/environ of every process in the session; the values of variables that do not shape
 commands go no further than `_kept` here. Deliberately absent: any comparison of states
-(`core.handoff`), and any defence against the user of the shell, who can read the nonce.
+(`core.shell_changes`), and any defence against the user of the shell, who can read the nonce.
 """
 
 from __future__ import annotations
@@ -58,11 +57,10 @@ _BASH_LETTERS = {
 }  # which our hooks switch off for themselves before they look
 
 
-def read_state(path: str, nonce: str, uid: int, at_least: int = 0) -> ShellState | None:
-    """The state in the file, if it is whole, this shell's, and of prompt `at_least` or later."""
+def read_state(path: str, nonce: str, uid: int) -> ShellState | None:
+    """The state in the file, if it is whole and this shell's."""
     data = _read(path, uid)
-    state = parse_state(data, nonce) if data is not None else None
-    return state if state is not None and state.number >= at_least else None
+    return parse_state(data, nonce) if data is not None else None
 
 
 # Lines of `declare -p` and of fish's `set` about what changes by itself, at every prompt.

@@ -196,7 +196,7 @@ class PredictedTyping:
     # -- time -----------------------------------------------------------------------------------
 
     def timeout_ms(self, other: float | None) -> float | None:
-        """How long may be waited, where somebody else wants `other` at most; None is for ever."""
+        """How long may be waited, where somebody else wants `other` at most; None is forever."""
         wake = self._guess.wake_at() if self._guess is not None else None
         if wake is None:
             return other

@@ -32,7 +32,7 @@ class StatusLine:
         return self._until is not None and now >= self._until
 
     def timeout_ms(self, now: float) -> float | None:
-        """How long to wait before looking again; None for ever."""
+        """How long to wait before looking again; None forever."""
         return None if self._until is None else max(0.0, self._until - now) * 1000
 
     def drawn(self, size: Size | None) -> bytes:

@@ -209,6 +209,22 @@ def _fenced(body: e.FencedEntry, name: Name) -> str:
     return f"the host lost the session's lease ({sanitize(body.cause)}); everything is frozen"
 
 
+def _checkpointed(body: e.CheckpointedEntry, name: Name) -> str:
+    note = f": {sanitize(body.note)}" if body.note else ""
+    ended = " and put it to sleep" if body.ended else ""
+    return f"checkpointed it as {sanitize(body.id)}{ended}{note}"
+
+
+def _restored(body: e.RestoredEntry, name: Name) -> str:
+    missing = []
+    if body.resets:
+        missing.append(f"{counted(body.resets, 'connection')} to peers outside reset")
+    if body.inputs_lost:
+        missing.append(f"{counted(body.inputs_lost, 'later input')} not part of it")
+    rest = f"; {', '.join(missing)}" if missing else ""
+    return f"restored it from {sanitize(body.checkpoint)}, after epoch {body.before}{rest}"
+
+
 def _judged(body: e.JudgedEntry, name: Name) -> str:
     done = {"allow": "allowed", "refuse": "refused", "hold": "held for approval"}
     what = f"{body.kind} {sanitize(body.text)!r}" if body.text else body.kind
@@ -294,4 +310,9 @@ _WORDS: dict[type[e.Body], Callable[[Any, Name], str]] = {
     e.ResumedEntry: lambda body, name: "resumed",
     e.Leased: _leased,
     e.FencedEntry: _fenced,
+    e.CheckpointedEntry: _checkpointed,
+    e.CheckpointFailedEntry: lambda body, name: (
+        f"could not have it checkpointed: {sanitize(body.reason)}"
+    ),
+    e.RestoredEntry: _restored,
 }

@@ -248,7 +248,7 @@ class Authority:
     def revoke_actor(
         self, actor: ActorId, *, by: str, now: float, live: Collection[Live], asker: str = ""
     ) -> None:
-        """Revoke this actor for ever. An actor may revoke itself. `asker`: the actor to be named
+        """Revoke this actor forever. An actor may revoke itself. `asker`: the actor to be named
         for it, if that is not `by`."""
         revoked = self._known(actor).replace(revoked_at=now, revoked_by=asker or by)
         if by != actor:

@@ -112,7 +112,7 @@ class Verifier:
         if not self._check(issuer, revocations.text, revocations.signature):
             raise GrantInvalid("the revocations are not signed by their authority")
         if revocations.issued_at > now + GRANT_SKEW_S:
-            raise GrantInvalid("the revocations are of a time that has not come yet")
+            raise GrantInvalid("the revocations are dated in the future")
         had = self._lists.get(issuer)
         if had is not None and had.version >= revocations.version:
             return False

@@ -127,7 +127,7 @@ RULES: dict[str, Rule] = {
     "policy_show": _ANY,
     "policy_check": _ANY,
     "policy_explain": _KNOWN,
-    "policy_set": _ANY,  # `grant` throughout the scope, of the host as _HOST_WIDE: HOST_POLICY
+    "policy_set": _ANY,  # `grant` throughout the scope: policy_rules.py
     "policy_off": _ANY,  # the same
     # Invites and devices.
     "make_invite": _EVERYONE,  # within what the asker has throughout the reach: check_may_give

@@ -65,7 +65,7 @@ class InviteBook:
         self._invites[invite.id] = invite
 
     def revoke(self, invite: bytes, now: float) -> Invite:
-        """Nobody comes in by it any more. What those who did were granted stands; the caller
+        """Nobody can join by it from now on. What those who did were granted stands; the caller
         revokes the keys in `joined` when that is to end too."""
         known = self._invites.get(invite)
         if known is None:
@@ -80,7 +80,7 @@ class InviteBook:
         self._invites = {invite.id: invite for invite in before}
 
     def forget(self, now: float) -> None:
-        """Drop those whose link is of no use to anybody any more."""
+        """Drop those whose link is no longer of use to anybody."""
         self._invites = {
             key: each
             for key, each in self._invites.items()

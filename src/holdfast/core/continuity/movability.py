@@ -45,7 +45,7 @@ _SAVED_PROTOCOLS = ("TCP", "UDP", "UNIX", "NETLINK", "RAW", "PING", "PACKET", "M
 _UNCONNECTED = {"listen", "unconnected", "time-wait", "close", "bound", "unknown"}
 
 _NESTED_WHY = {
-    "pid": "it runs in a process numbering of its own, which CRIU does not save inside another",
+    "pid": "it runs in a pid namespace of its own, which CRIU does not save inside another",
     "user": "it runs in a user namespace of its own, which CRIU does not save",
     "ipc": "it runs in an IPC namespace of its own, which CRIU does not save inside another",
 }
@@ -167,7 +167,7 @@ def _of_level(host: HostAbility) -> Iterator[MoveFinding]:
         yield _blocks(
             "level plain",
             "its processes run among all others of this machine, in no group and namespace of "
-            "their own; that cannot be added to a session that runs",
+            "their own; that cannot be added to a running session",
             _raise_level(host),
         )
     elif not host.criu:
@@ -175,13 +175,13 @@ def _of_level(host: HostAbility) -> Iterator[MoveFinding]:
             f"level {host.level.value}, no CRIU",
             "this host has no CRIU that works, and so nothing that could save memory",
             "as root: python -m holdfast.adapters.criu.install, then hold daemon restart, and "
-            "start the session anew",
+            "start the session again",
         )
     else:
         yield _blocks(
             f"level {host.level.value}",
-            "it was started without what a checkpoint needs; that cannot be added to a session "
-            "that runs",
+            "it was started without what a checkpoint needs; that cannot be added to a running "
+            "session",
             _raise_level(host),
         )
 
@@ -195,9 +195,9 @@ def _raise_level(host: HostAbility) -> str:
     if not host.criu:
         return (
             "python -m holdfast.adapters.criu.install, then hold daemon restart, and start the "
-            "session anew"
+            "session again"
         )
-    return "start the session anew, at level movable (hold run --level movable)"
+    return "start the session again, at level movable (hold run --level movable)"
 
 
 # -- one process ----------------------------------------------------------------------------------
@@ -324,6 +324,6 @@ def _of_socket(
     ):
         yield _resets(
             f"{what}connection {socket.local} to {socket.remote}",
-            "its other end is outside of the session; it is reset, and the program is told so",
+            "its other end is outside of the session; it is reset, and the program gets an error",
             "nothing is needed if the program connects again by itself",
         )

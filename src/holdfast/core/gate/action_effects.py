@@ -2,9 +2,9 @@
 against what the action declared.
 
 A look sees what is there, not who did it: what something else changed in the same directories
-meanwhile counts as well. Processes are told apart: one that descends from a process which was there
-before belongs to that one. What a look could not see is said in `partial`, and nothing is concluded
-from it: a directory counts only where both looks listed all of it.
+meanwhile counts as well. Processes are distinguished: one that descends from a process that was
+there before belongs to that one. What a look could not see is said in `partial`, and nothing is
+concluded from it: a directory counts only where both looks listed all of it.
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ def _cut(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def cut(text: str) -> str:
-    """A path is told from others by its end."""
+    """The end of a path distinguishes it from others, so that is what is kept."""
     data = text.encode()
     if len(data) <= ACTION_NAME_BYTES:
         return text

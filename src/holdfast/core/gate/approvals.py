@@ -3,7 +3,7 @@
     pending -> approved: as many as the policy asks for have approved; it is then judged again
             -> denied: somebody who could approve said no
             -> expired: nobody did in time
-            -> withdrawn: by whoever asked, or because it could not happen any more
+            -> withdrawn: by whoever asked, or because it can no longer happen
 
 Nobody approves what they had a part in. Whether an actor has the right to approve in the session is
 judged before it comes here (core.session). Deliberately absent: what happens to the effect.
@@ -26,7 +26,7 @@ from holdfast.model.record import Record
 
 
 class ApprovalStatus(StrEnum):
-    """Where an approval stands."""
+    """What has become of a request for approval."""
 
     PENDING = "pending"
     APPROVED = "approved"

@@ -1,9 +1,9 @@
 """An effect has the authority that all of its contributors have: judged when it is about to happen,
 by what each of them may do then.
 
-A contributor that may not write in the session now (revoked, narrowed, expired) makes the effect
-refused, whoever sets it off: else it could act through what it left behind. That an actor is not
-the one who sets it off is no reason: being foreign is left to policies.
+If any contributor may not write in the session now (revoked, narrowed, expired), the effect is
+refused, whoever triggers it: otherwise that actor could act through what it left behind. That a
+contributor is somebody other than the trigger is no reason to refuse; policies decide about that.
 
 What the host did by itself, and the state with which the session began, have no contributor.
 """

@@ -1,15 +1,16 @@
-"""Where an input begins to commit something: what is before that is text and may be typed as it is.
+"""Where an input begins to commit something: what precedes that is text and may be typed as it is.
 
-Free are only keys that are known to change nothing but the text at a prompt: what is printed,
-moving, deleting, walking through the history, what a terminal answers by itself, and the keys by
-which a terminal sends signals or stops its output. CR, LF and every other key commit: which of them
-runs something, a shell's bindings decide. A key of several bytes is one commit, with the byte that
-a prefix takes. Where free keys may be bound to something else (`rebound`), they commit too, as many
-at once as stand together.
+Only keys that are known to change nothing but the text at a prompt are free: printable characters,
+moving, deleting, walking through the history, a terminal's own answers, and the keys by which a
+terminal sends signals or stops its output. CR, LF and every other key commit, because the shell's
+bindings decide which of them runs something. A key of several bytes is one commit, with the byte
+that a prefix takes. Where free keys may be bound to something else (`rebound`), they commit too,
+each run of them at once.
 
-A paste in brackets of several lines is text only if the line editor that reads it takes pastes,
-which only the shell itself can say: so it is a place to stop, too. Nothing is remembered from one
-input to the next: a paste that ends in another input is no paste here, and its newlines commit.
+A bracketed paste of several lines is text only if the line editor that reads it accepts pastes,
+which only the shell itself can say, so it is a place to stop, too. Nothing is remembered from one
+input to the next: a paste that ends in another input is not treated as one, and its newlines
+commit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PASTE_BEGINS, PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
 INTERRUPTS = frozenset(b"\x03\x1a\x1c")  # ^C, ^Z and ^\: they take back what was typed before
 ENTERS = frozenset((b"\r", b"\n", b"\x0f"))  # they enter a line, whatever the bindings
 
-# Characters, but no C1 controls: these are keys to some.
+# Characters, but no C1 controls: some shells take these for keys.
 _TEXT = (
     rb"[ -~]++|\xc2[\xa0-\xbf]|[\xc3-\xdf][\x80-\xbf]"
     rb"|(?:\xe0[\xa0-\xbf]|\xed[\x80-\x9f]|[\xe1-\xec\xee\xef][\x80-\xbf])[\x80-\xbf]"
@@ -33,10 +34,10 @@ _EDITING = rb"[\x01\x02\x05-\x08\x0b\x0c\x0e\x10\x12\x15\x17\x19\x7f]"
 _TO_TERMINAL = rb"[\x03\x11\x13\x1a\x1c]"  # ^C ^Q ^S ^Z ^\
 # Cursor keys, also with shift or control, Home, End, Delete
 _MOVING = rb"\x1b(?:\[(?:1;[25])?[A-DFH]|O[A-DFH]|\[[1347-8](?:;[25])?~)"
-# The end of a paste without a beginning; what stands in front of a line that its shell is not to
-# expand; and the first half of a paste's mark: a question to the shell would get into it.
+# The end of a paste without a beginning; the prefix of a line that its shell must not expand; and
+# the first half of a paste's mark, which a question to the shell would break in two.
 _OURS = rb"\x1b\[(?:201|5097)~|\x1b\[20[01]?\Z"
-# What a terminal says when it is asked, or of its focus and its mouse
+# A terminal's answers, and its reports of focus and mouse
 _ANSWERS = (
     rb"\x1b(?:\[[IO]|\[\d+;\d+R|\[0n|\[[?>][\d;]*\$?[cuyR]|\[<\d+;\d+;\d+[Mm]"
     rb"|\]\d+;[ -~]*(?:\x07|\x1b\\)|P[01>][ -~]*\x1b\\)"
@@ -53,7 +54,7 @@ _SUGGESTION = re.compile(rb"[\x05\x06]|\x1b(?:\[(?:1;\d)?[CF]|O[CF]|\[[48])")
 
 
 class Stop(StrEnum):
-    """What an input comes to behind its first piece of text."""
+    """What follows the first piece of text in an input."""
 
     NOTHING = "nothing"
     COMMIT = "commit"
@@ -95,7 +96,7 @@ def commit_length(data: bytes, *, rebound: bool = False) -> int:
 
 
 def walks_history(data: bytes, *, suggests: bool = False) -> bool:
-    """Whether it may bring text that somebody entered before to the prompt. `suggests`: the shell
+    """Whether it may bring back to the prompt what somebody entered before. `suggests`: the shell
     shows such text behind the cursor, and takes it where the cursor moves into it."""
     return _HISTORY.search(data) is not None or (suggests and _SUGGESTION.search(data) is not None)
 

@@ -1,7 +1,7 @@
 """Whether a command destroys: removes data, overwrites devices, stops machines, rewrites history.
 
-Told by a command's name and arguments. Which files are meant does not matter here. A list is never
-whole: a rule that must not miss anything names what is allowed instead.
+Recognized by a command's name and arguments; which files are meant does not matter here. No such
+list is complete: a rule that must not miss anything names what is allowed instead.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.model.command_line import HOLE
 
-# SQL and key-value stores, wherever in an argument or an input it is: clients take it in many ways.
+# SQL and key-value stores, anywhere in an argument or an input: clients accept it in many ways.
 _STATEMENTS = re.compile(
     r"\b(?:(?P<drop>drop\s+(?:table|database|schema|index|view|user|role|keyspace|tablespace|owned)"
     r"|dropdatabase|db\.\w+\.drop\()|(?P<truncate>truncate\s+(?:table\s+)?[\w\"`.\[]+\s*(?:;|$|cascade))"
     r"|(?P<delete>delete\s+from\s)|(?P<flush>flushall|flushdb))",
     re.IGNORECASE,
 )
-# In text for a program that is no shell, where commands cannot be told from other words.
+# In text for a program that is no shell, where commands look like any other words.
 _WORDS = re.compile(
     r"\brm\s+-|\brmtree\b|\bos\.(?:remove|unlink|rmdir)\b|\bunlink\s*\(|\bmkfs\b|\bdd\s.*\bof="
     r"|\bshutdown\b|\breboot\b|\bpoweroff\b|\brmSync\b|\bFileUtils\.rm"

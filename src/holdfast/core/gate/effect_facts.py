@@ -1,7 +1,7 @@
-"""What an effect does, as far as it can be told before it happens: the facts that policies judge.
+"""What an effect does, as far as that is known before it happens: the facts that policies judge.
 
-Whatever cannot be told is a fact too (`parsed`, `dynamic`, `opaque`, `writes_unknown`), so that a
-rule can refuse it. Lines are read by a parser, and paths looked at, through ports: here is no I/O.
+What is unknown is a fact too (`parsed`, `dynamic`, `opaque`, `writes_unknown`), so that a rule can
+refuse it. Lines are parsed and paths resolved through ports: there is no I/O here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.command_line import ParsedLine
 
-# A line in a line in a line: deeper ones are not read, and count as opaque.
+# Lines nested in lines: deeper ones are not read, and count as opaque.
 _DEPTH_MAX = 8
 # Commands that are looked at in one line, with all that they run. More count as opaque.
 _COMMANDS_MAX = 400
@@ -40,12 +40,12 @@ _CODE_VARIABLES = frozenset(
         "RSYNC_RSH", "CVS_RSH", "MAKEFLAGS", "SUDO_EDITOR",
     )
 )  # fmt: skip
-# Words of these are text to look for or to print, and run nowhere.
+# The arguments of these are text to search for or to print, and are never run.
 _TEXT_ONLY = frozenset(
     ("grep", "egrep", "fgrep", "rg", "ag", "ack", "git", "man", "apropos", "hold")
 )
 _PRINTS = frozenset(("echo", "printf", "print"))
-# An event of the shell's history: `!!`, `!rm`, `^a^b`. What it becomes, only the shell knows.
+# A history event: `!!`, `!rm`, `^a^b`. Only the shell knows what it becomes.
 _HISTORY = re.compile(r"(?<![$\\{\[])!(?![\s=(\"]|$)")
 
 
@@ -89,8 +89,8 @@ class _Reader:
         named = [each for each in effect.environment if each.startswith("HOME=")]
         self._home = named[-1].removeprefix("HOME=") if named else home
         self._workspace = real(effect.workspace) if effect.workspace else ""
-        # Where the commands may be when they run: `cd` in a line adds to it, and takes nothing
-        # away, because whether it ran is not known. None: somewhere unknown.
+        # The directories in which the commands may run: `cd` in a line adds to them and takes
+        # nothing away, because whether it ran is not known. None: somewhere unknown.
         self._directories: set[str | None] = {effect.cwd if effect.cwd.startswith("/") else None}
         self._lists: dict[str, dict[str, None]] = {}
         self._problem = ""
@@ -129,8 +129,8 @@ class _Reader:
         self._code(text, 0)
 
     def input(self) -> None:
-        """Text for a program that reads the terminal. A shell takes it as a line; what another
-        program makes of it is not known, and its words are all there is to judge."""
+        """Text for a program that reads the terminal. A shell takes it as a line; what any other
+        program makes of it is unknown, so only its words can be judged."""
         effect = self._effect
         program = (effect.path or (effect.argv or ("",))[0]).rsplit("/", 1)[-1].lstrip("-")
         if program in SHELLS or not effect.text_known:
@@ -232,10 +232,10 @@ class _Reader:
                 self.found("destructive", category)
 
     def _stdin(self, name: str, command: Command, depth: int) -> None:
-        """It takes code from its standard input."""
+        """It reads code from its standard input."""
         given = [each for each in command.redirects if each.operator in ("<<", "<<<", "<", "<>")]
         if not given:
-            # Not from a pipe: from the terminal, and what is typed there is judged then.
+            # Not from a pipe but from the terminal: what is typed there is judged when it is typed.
             self._opaque = self._opaque or command.piped
             return
         text = given[-1].target

@@ -1,8 +1,8 @@
 """Which paths a declared glob means.
 
-`*` and `?` and `[abc]` stay within one name, `**` stands for any number of names. A glob that names
-a directory means what is in it too only if it says so (`out/**`); `out/**` means `out` itself as
-well, because making it is part of filling it. Paths are compared as text: links are not followed.
+`*`, `?` and `[abc]` stay within one name, `**` matches any number of names. A glob that names a
+directory includes its contents only if it says so (`out/**`); `out/**` includes `out` itself,
+because making it is part of filling it. Paths are compared as text: links are not followed.
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ T = TypeVar("T")
 
 
 def _fits(pattern: Sequence[Callable[[T], bool] | None], text: Sequence[T]) -> bool:
-    """Whether the text is what the pattern says, where None stands for any number of anything. It
-    goes back only to the latest of these, so it takes at most length times length steps: globs come
-    from those whose actions are measured, and regular expressions can be made to take for ever."""
+    """Whether the text matches the pattern, where None matches any number of anything. It
+    backtracks only to the latest of these, so it takes at most length times length steps: globs
+    come from those whose actions are measured, and a regular expression can be made to run
+    forever."""
     at = start = place = 0
     anything = -1
     while place < len(text):

@@ -1,5 +1,5 @@
 """One input that a gate has cut, in the place it had in the queue: its text goes on, each commit in
-it waits until it was judged, and everything behind waits with it.
+it waits until it has been judged, and everything behind it waits, too.
 
     text      -> taken as it is; then what follows it
     paste     -> several lines in brackets: text if the shell says so, else each newline commits
@@ -8,8 +8,8 @@ it waits until it was judged, and everything behind waits with it.
     pass      -> to be taken, once
 
 The first piece goes into custody under the input's own number, each further one under a number of
-the gate's. What is left is kept before a piece is taken, with that piece's number: whether the
-piece was taken, the ledger says (`carried_on`).
+the gate's. What is left is saved before a piece is taken, with that piece's number; the ledger then
+says whether the piece was taken (`carried_on`).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class GatedInput:
 
     @property
     def commit(self) -> bytes:
-        """The key that is judged, or, where keys are bound anew, the text."""
+        """The key that is judged, or, where keys were rebound, the text."""
         return self.data[: self.length]
 
     @property

@@ -1,17 +1,17 @@
 """What a command line may use of a shell's state: which aliases, functions, variables, traps,
 options, directories of PATH, the working directory.
 
-It reads bash, zsh and fish alike, by their words and not by their grammar, and errs to naming
-more: what may be used counts as used. Where the text does not say what runs (`eval`, `source`, an
-indirect variable, the call of a function, whose body is not looked at), every variable, alias and
-function counts. What runs at each prompt whatever the line is (traps, prompt commands and what
-they name) counts always; so do the options, by which a line means something else. What the shell
-runs on some occasion counts where the line gives that occasion: a directory is changed, a command
-is found nowhere, a program is run, a variable is set.
+It reads bash, zsh and fish alike, by their words and not by their grammar, and prefers to name too
+much: what may be used counts as used. Where the text does not say what runs (`eval`, `source`, an
+indirect variable, a function call, whose body is not examined), every variable, alias and function
+counts. What runs at each prompt whatever the line is (traps, prompt commands and what they name)
+always counts; so do the options, which change what a line means. What the shell runs on some
+occasion counts where the line provides that occasion: it changes the directory, names a command
+that is not found, runs a program, sets a variable.
 
-Known not to be seen: what a program that runs reads by itself (the exec gate's), completion
-functions, and `$?` in a function. Of key bindings only those count that can act without a key
-besides text and Enter: what the others put into the line, nobody can tell from it.
+Known gaps: what a program reads by itself (that is for the exec gate), completion functions, and
+`$?` in a function. Of key bindings only those count that can act on text and Enter alone: what the
+others put into the line does not show in it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _RESERVED = frozenset({
     "in", "select", "function", "time", "coproc", "begin", "end", "switch", "and", "or", "not",
     "!", "[[", "]]", "noglob", "nocorrect", "-", "repeat", "foreach",
 })  # fmt: skip
-# They run what stands behind them; the words there may be commands too.
+# They run what follows them; the words there may be commands too.
 _PREFIXES = frozenset({
     "builtin", "command", "exec", "eval", "nohup", "env", "sudo", "doas", "su", "time", "xargs",
     "nice", "ionice", "setsid", "stdbuf", "timeout", "watch", "find", "parallel", "ssh", "chroot",
@@ -88,7 +88,7 @@ _DIRECTORY_WORDS = frozenset({"-", "popd", "pushd", "dirs", "prevd", "nextd", "c
 _JOB_WORDS = frozenset({
     "fg", "bg", "jobs", "wait", "disown", "kill",
 })  # fmt: skip
-# Behind these words commands may stand that see the status of the line before.
+# These words may be followed by commands that see the status of the line before.
 _NO_COMMAND_YET = frozenset({
     "for", "select", "case", "function", "foreach", "repeat", "coproc", "switch",
 })  # fmt: skip
@@ -134,7 +134,7 @@ _PROGRAM_VARIABLES = re.compile(
 class LineUse:
     """What a command line may use."""
 
-    commands: set[str] = field(default_factory=set)  # words that stand where a command stands
+    commands: set[str] = field(default_factory=set)  # words in the position of a command
     words: set[str] = field(default_factory=set)  # all of them, without quotes
     reserved: set[str] = field(default_factory=set)  # words of the grammar: an alias comes first
     directories: set[str] = field(default_factory=set)  # NAME of each ~NAME
@@ -173,7 +173,7 @@ def read_line(text: str) -> LineUse:
     if _OWN_NAME.search(text):
         use.variables.add("BASH_ARGV0")
     use.descriptors.update(_DESCRIPTOR.findall(text))
-    # Where these lead to is not told: they may be the shell's own.
+    # Where these lead to is unknown: they may be the shell's own.
     use.everything = use.everything or any(len(each) > 1 for each in use.descriptors)
     use.history = _HISTORY.search(text) is not None
     use.directories.update(_NAMED_DIRECTORY.findall(text))
@@ -184,7 +184,8 @@ def read_line(text: str) -> LineUse:
 
 
 def _first_command(text: str) -> str:
-    """The part of a line that sees the status of the line before; too much of it in doubt."""
+    """The part of a line that sees the status of the line before; too long rather than too
+    short."""
     if text.split(maxsplit=1)[:1] and text.split(maxsplit=1)[0] in _NO_COMMAND_YET:
         return text
     for token in _TOKEN.finditer(text):
@@ -290,8 +291,8 @@ def _is_relative(word: str) -> bool:
 
 
 def _uses_directory(command: str, arguments: list[_Word]) -> bool:
-    """Whether this command looks where it is: unless it is known not to, or has only absolute
-    paths for arguments."""
+    """Whether this command depends on the working directory: yes, unless it is known not to, or has
+    only absolute paths for arguments."""
     name = command.rpartition("/")[2]
     if name in _BUILTINS and name not in _TOUCHES_DIRECTORY:
         return False
@@ -309,9 +310,9 @@ def used_keys(
     known: Iterable[str],
     leads_to: Callable[[str], str] = lambda _: "",
 ) -> list[str]:
-    """Those of the `known` keys (originators.py) that the line may use. `state`: the shell's, None
-    if it is not known: then all are used. `leads_to`: the directory in which PATH finds a program;
-    "" if it is not found."""
+    """Those of the `known` keys (originators.py) that the line may use. `state`: the shell's; None
+    if it is not known, and then all are used. `leads_to`: the directory in which PATH finds a
+    program; "" if it is not found."""
     if not text.strip():
         return []
     use = read_line(text)
@@ -338,7 +339,7 @@ def _follow_aliases(use: LineUse, state: ShellState) -> None:
 
 
 def _aliased(use: LineUse, names: Mapping[str, tuple[str, str]]) -> set[str]:
-    """Those of its words for which an alias stands."""
+    """Those of its words that are aliases."""
     commands = (use.commands | use.reserved) & names.keys()
     return commands | {each for each in use.words & names.keys() if names[each][0].endswith(" -g")}
 
@@ -378,8 +379,7 @@ class _Judged:
         return {name for text in texts for name in _NAME.findall(text)}
 
     def _occasion(self, name: str) -> bool:
-        """Whether the line gives the shell the occasion to look at this variable, or call this
-        function."""
+        """Whether the line makes the shell look at this variable, or call this function."""
         if name in _ON_DIRECTORY:
             return self.moves
         if name in _FOR_PROGRAMS:
@@ -390,7 +390,7 @@ class _Judged:
 
     @cached_property
     def finds_not(self) -> bool:
-        """Some command may be found nowhere."""
+        """Some command may not be found."""
         here = self.state.functions.keys()
         searched = {each for each in self.use.programs if "/" not in each} - here
         own = {

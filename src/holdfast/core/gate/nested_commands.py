@@ -1,8 +1,8 @@
-"""Commands that run other commands: what they run, as far as their arguments tell.
+"""Commands that run other commands: what they run, as far as their arguments show.
 
-`sudo -u x rm y` runs `rm y`; `bash -c 'rm y'` runs the line `rm y`; `find . -exec rm {} +` runs
-`rm {}`. Options of a wrapper that have a value are listed, so that the value is not taken for the
-command. An option that is not listed is taken for a flag; to be sure, everything behind it is then
+`sudo -u x rm y` runs `rm y`; `bash -c 'rm y'` runs the line `rm y`; `find . -exec rm {} +` runs `rm
+{}`. Options of a wrapper that take a value are listed, so that the value is not mistaken for the
+command. An option that is not listed is treated as a flag; to be safe, everything behind it is then
 read as a possible command as well.
 """
 

@@ -10,9 +10,9 @@ what it would have done without the change. If several had a part in it, whoever
 stays in the book, and so does whoever took away what another one had set: a line may rely on it, or
 on its absence.
 
-What was said of more than ENTRIES_MAX keys is forgotten, the oldest first, and from then on every
-key without an entry counts as shaped by those whose entries are gone. The same holds for all that
-somebody changed while nobody looked. So the book may name an actor too many, and never one too few.
+Beyond ENTRIES_MAX keys the oldest entries are forgotten, and from then on every key without an
+entry counts as shaped by those whose entries are gone. The same applies to everything that somebody
+changed unobserved. So the book may name an actor too many, and never one too few.
 
 Deliberately absent: what a command line uses (line_reading.py), and any judgement.
 """
@@ -33,7 +33,7 @@ class Origin(Record):
 
     command: int  # 0: none, or one of several
     actors: tuple[str, ...]  # the one who set the command off first; empty: the host
-    adopted: bool = False  # the one actor took the responsibility on itself
+    adopted: bool = False  # the one actor took responsibility for it
 
 
 def merged(earlier: Origin | None, later: Origin) -> Origin:

@@ -1,4 +1,4 @@
-"""Patterns of rules, as `terraform apply*`: `*` stands for any text, all else for itself.
+"""Patterns of rules, such as `terraform apply*`: `*` matches any text, everything else itself.
 
 A pattern matches a command if it *could* be what the shell takes: `terraform $x` may be an apply.
 """

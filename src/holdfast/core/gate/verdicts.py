@@ -1,4 +1,4 @@
-"""Several verdicts of one effect become one: the strictest counts."""
+"""Of several verdicts on one effect the strictest counts; of several policies, the narrowest."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def narrowest(scopes: Iterable[str]) -> tuple[str, ...]:
         if chosen:
             return chosen
     return ()
+
+
+def refusal_text(verdict: Verdict, what: str = "the policy refuses it") -> str:
+    """What is said to whoever asked for the effect."""
+    return f"{what}: {verdict.reason or 'it gives no reason'}"

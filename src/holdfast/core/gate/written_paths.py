@@ -1,4 +1,4 @@
-"""Which paths a command writes, makes or removes, as its arguments tell.
+"""Which paths a command writes, makes or removes, as its arguments show.
 
 Only commands that are listed here are known to write; what another program writes is not in its
 arguments. At level contained the exec gate judges the files that are really opened.

@@ -117,7 +117,7 @@ class TurnMachine:
     def of(
         cls, kept: SavedTurn, *, names: Callable[[ActorId], str] = str, session: str = "NAME"
     ) -> TurnMachine:
-        """The turn that was kept. A policy that is not known any more gives way to the default: a
+        """The turn that was kept. A policy that is no longer known gives way to the default: a
         session must not be lost with it."""
         known = kept.policy if kept.policy in POLICIES else DEFAULT_POLICY
         turn = cls(known, names=names, session=session)

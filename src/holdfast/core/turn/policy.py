@@ -58,7 +58,7 @@ class Queue(_FirstComeFirstServed):
 class AskHolder(_FirstComeFirstServed):
     """Only the holder's word moves the turn, while the holder is there. One that left without a
     word is given a moment to come back. Even a present one is not waited for without end: nobody
-    shall be locked out for ever."""
+    shall be locked out forever."""
 
     name = "ask-holder"
 

@@ -82,7 +82,7 @@ class DeviceBook:
         self._entries[entry.link] = entry
 
     def check_room_for_delegate(self, first: ActorId) -> None:
-        """Each makes an actor, and the host knows only so many for ever."""
+        """Each makes an actor, and the host knows only so many forever."""
         handed_on = {each.actor for each in self.entries() if each.first == first}
         if len(handed_on) > DELEGATES_MAX:
             raise LimitReached(

@@ -107,7 +107,7 @@ class Revocation:
         ]
 
     def revoke_invite(self, asker: Actor, text: str, devices: bool, now: float) -> Invite:
-        """Nobody joins by it any more; `devices`: those that did lose what they got by it."""
+        """Nobody can join by it from now on; `devices`: those that did lose what they got by it."""
         invite = _find(self.seen_invites(asker, now), text)
         ended = [
             each

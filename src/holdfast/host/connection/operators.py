@@ -197,7 +197,7 @@ class Operators:
 
     def judge_inside(self, subject: ActorId | None) -> None:
         """The rights of this actor have changed, or of several: a connection from inside that is
-        held to them besides its own is closed. Its client comes back, and is judged anew."""
+        held to them besides its own is closed. Its client comes back, and is judged again."""
         for operator in list(self._connected):
             if operator.inside is None or operator.id is None:
                 continue

@@ -1,12 +1,11 @@
 """What outlives a host, and an incarnation: checkpoints.
 
-session_continuity.py  sessions checkpointed and restored, for whoever in the host asks
-own_state.py           the same of what its program gives of its own state
+session_continuity.py  checkpointing and restoring, for the rest of the host
+own_state.py           the same for the state that a program provides itself
 checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep in it
 restore.py             a checkpoint -> the same session, alive, in the next epoch
 restore_facts.py       what a checkpoint has besides CRIU's images
 requests.py            requests for these
-preflight.py           whether a session could be moved now
 image_store.py         checkpoints kept in a place: saved, listed, loaded, deleted
 image_writer.py        a directory of images, stored in chunks
 image_reader.py        the same directory, checked and given out

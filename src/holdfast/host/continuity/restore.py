@@ -28,7 +28,7 @@ from holdfast.adapters.session_memory import layout
 from holdfast.adapters.session_memory.output_ring import make_conduit
 from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
-from holdfast.core.gate.verdicts import strictest
+from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
 from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.restore_facts import (
@@ -193,7 +193,7 @@ class _Restore:
         )
         verdict = strictest([await judge.judge(effect)])
         if verdict.outcome is not Outcome.ALLOW:
-            raise GateRefused(f"the policy refuses it: {verdict.reason or 'it gives no reason'}")
+            raise GateRefused(refusal_text(verdict))
 
     async def _restore(
         self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
@@ -210,7 +210,7 @@ class _Restore:
                     host_is_dead=self._host_is_dead,
                 )
                 undo.callback(leasing.release)
-            epoch = leasing.tenure.epoch if leasing is not None else before + 1
+            epoch = leasing.runner.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
             if facts is None:
                 restored = await self._launch_again(kept, epoch, undo)

@@ -1,5 +1,5 @@
-"""The gate of one host: by what effects are judged before they commit, what waits there, who is
-behind it, and what was measured afterwards.
+"""The gate of one host: policies judge effects before they commit; what they hold waits for
+approval. Also who is behind an effect, and what was measured afterwards.
 
 session_gate.py         what waits at the gate of one session: asked about, judged, recorded
 judge.py                asks the policy, within a bound
@@ -16,7 +16,7 @@ past_lines.py           effects from the journal, to judge them again
 exec_gate.py            one session's execs and write-opens: when they are judged, and how
 held_calls.py           those of them that wait for approval
 group_contributors.py   who is behind a process, by its control group, and behind a file
-answerer_link.py        the process that answers them, started and told
+answerer_link.py        the link to the process that answers them, which it also starts
 action_requests.py      requests to carry out a structured action, and for traces and scores
 action_runs.py          a session's actions: followed to their end, measured, recorded
 action_trace.py         everything the journal says about one action

@@ -1,8 +1,8 @@
 """Requests to carry out a structured action, for its trace, and for an actor's score.
 
 An action is an `exec` that says more: it is checked whole before anything runs, the session is
-looked at before and after, and what it did is recorded beside what it declared. The line goes the
-way of every input, and is refused and held as any other.
+inspected before and after, and what it did is recorded beside what it declared. The line goes the
+way of every input, and is refused or held like any other.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class ActionRequests:
 
 
 def parsed(text: str) -> Action:
-    """The action of its JSON, or the refusal: which field, and what to do."""
+    """The action that this JSON describes, or the refusal: which field, and what to do."""
     if len(text.encode(errors="replace")) > ACTION_MAX_BYTES:
         raise InvalidArgument(
             f"the action has more than {ACTION_MAX_BYTES} bytes; nothing was run",

@@ -1,8 +1,8 @@
 """A session's structured actions: each is followed to its end, measured, recorded and scored.
 
-The look before is taken before the line is typed and is kept by this daemon alone. If the daemon is
-replaced meanwhile, the result of the command is known, because its shell reports it, and its
-effects are not: that is what is recorded then. Nothing is measured that might be something else.
+The first look is taken before the line is typed and is kept by this daemon alone. If the daemon is
+replaced meanwhile, the result of the command is known, because its shell reports it, but its
+effects are not, and that is recorded. Nothing is measured that another command might have done.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ class ActionRuns:
         self._spawn(self._look_again(run))
 
     async def _look_again(self, run: _Run) -> None:
-        """What happens while the line waits for approval is not its doing: the session is looked at
-        anew until it is let go, so the look before is at most one such pause old."""
+        """What happens while the line waits for approval is not its doing: the session is inspected
+        again and again until the line is released, so the first look is at most one such pause
+        old."""
         while run.begun is not None and run.waits:
             began = time.monotonic()
             before = await self.look.look(run.begun.roots, run.begun.globs)

@@ -2,8 +2,8 @@
 first session needs it, started again when it dies, and left running for the next daemon.
 
 The socket is in the host's run directory. Whoever starts an answerer makes the socket, so that
-there is somebody to connect to at once; while an answerer lives nobody can take its place, as the
-kernel refuses connections only where nobody listens.
+connecting works at once; while an answerer lives nothing can take its place, because the kernel
+refuses connections only where nobody listens.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AnswererLink:
             self.say(gate_messages.Leave(session))
 
     def say(self, message: Record) -> None:
-        """Without an answerer it is forgotten: the next one asks everything again."""
+        """Without an answerer it is dropped: the next one asks everything again."""
         self._say(message, ())
 
     def close(self) -> None:

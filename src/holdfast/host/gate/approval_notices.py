@@ -1,4 +1,4 @@
-"""Approvals of one session as others see them: each step is recorded, then everybody is told."""
+"""Approvals of one session as others see them: each step is recorded, then announced."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _File = tuple[int, int, int, int]  # device, inode, time of change, size
 class _WhenAsked(NamedTuple):
     """How things were."""
 
-    shell: ShellState | None  # None: it does not report
+    shell: ShellState | None  # None: the shell does not report
     files: dict[str, _File | None]  # that others wrote and it uses; None: not there
 
     @classmethod
@@ -78,7 +78,7 @@ def _file(path: str) -> _File | None:
 
 
 class ApprovalNotices:
-    """Records and reports what happens to one session's approvals."""
+    """Records and announces what happens to one session's approvals."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class ApprovalNotices:
         return reported or not self._spec().is_shell
 
     def _changed(self, approval: Approval) -> Iterable[str]:
-        """In the session, since it was asked: what it would do may be something else now."""
+        """In the session, since it was asked: what it would do may have changed."""
         asked, after = self._asked.get(approval.id), self._shell_state()
         before = asked.shell if asked is not None else None
         found = changes(before, after) if after is not None else ()
@@ -216,7 +216,7 @@ class ApprovalNotices:
             info = self.info(approval)
             if approve and seen and seen != info.version:
                 raise ApprovalChanged(
-                    f"{id} is not what you read any more",
+                    f"{id} has changed since you read it",
                     hint="`hold approvals` shows it as it is now; read it again, then decide",
                 )
             saw = json.dumps({**info.pack(), "seen": seen[: len(info.version)]})

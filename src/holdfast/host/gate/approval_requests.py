@@ -109,7 +109,7 @@ class ApprovalRequests:
             )
         if named:
             status = named[-1][1].status
-            raise NoSuchApproval(f"it does not wait any more: it was {status}")
+            raise NoSuchApproval(f"it is no longer waiting: it was {status}")
         raise NoSuchApproval(
             f"nothing waits for approval by {text[:40]!r}", hint="`hold approvals` lists what waits"
         )

@@ -1,4 +1,4 @@
-"""The latest commands of one session, each with everybody that had a part in it.
+"""The latest commands of one session, each with everybody who had a part in it.
 
 What is older is read from the journal when somebody asks (why.py). Actors are ids here; names are
 for answers.
@@ -25,8 +25,8 @@ class PartIn(Record):
 
 
 class Approved(Record):
-    """A line that was held, and approved: what it starts need not be asked for again, as long as
-    nobody is behind that whom the approvers did not see."""
+    """A line that was held, and approved: what it starts needs no approval of its own, as long as
+    it has no contributor whom the approvers did not see."""
 
     by: tuple[str, ...]
     actors: tuple[str, ...]  # that were behind it
@@ -47,7 +47,7 @@ class KnownCommand(Record):
 
     @property
     def actors(self) -> tuple[str, ...]:
-        """Everybody behind it, the one who set it off first."""
+        """Everybody behind it; the one who set it off comes first."""
         if self.adopted:
             return (self.adopted,)
         everybody = (self.trigger, *self.authors, *(part.actor for part in self.parts))

@@ -52,7 +52,7 @@ class Provenance(Protocol):
 def contributor(
     known: KnownActor, actor: str, part: Part, what: str = "", command: int = 0
 ) -> Contributor:
-    """An actor that is not known, or not any longer, counts as an agent: a rule that is stricter
+    """An actor that is unknown, or no longer known, counts as an agent: a rule that is stricter
     about agents must not be avoided by removing one."""
     found = known(ActorId(actor))
     name, kind = (found.name, found.kind) if found else (str.__str__(actor), ActorKind.AGENT)

@@ -20,7 +20,7 @@ from holdfast.ports.policy_engine import PreparedPolicy, Question
 
 log = logging.getLogger(__name__)
 
-# Who had its hands in the text itself does not approve it.
+# Whoever typed some of the text does not approve it.
 _OWN = (Part.TRIGGER, Part.TYPED, Part.INPUT, Part.SHAPED)
 
 
@@ -55,7 +55,7 @@ class EffectJudge:
                 matches = matching(policy.patterns, facts.lines)
                 question = Question(effect, facts, scores, matches, approved)
                 verdicts.append(_placed(policy.decide(question), scope))
-        except Exception as error:  # whatever it is, nothing may pass because of it
+        except Exception as error:  # no bug of a policy may let anything pass
             log.exception("an effect could not be judged")
             return refused(f"it could not be judged: {type(error).__name__}: {error}")
         return strictest(verdicts)

@@ -1,11 +1,11 @@
 """The exec gate of one session: what its processes execute and open for writing is judged before
 it happens.
 
-While no policy is in force the session's keeper lets everything pass. With one, an answerer of its
-own takes the calls: it says who writes which file, and lets everything pass by itself as long as no
-policy has anything to say of such effects and everybody who ever had a part in the session may
-write in it. Else it asks what it does not know yet. An answer counts until policies or rights
-change: then the page has another word, and everything is asked again.
+While no policy is in force the session's keeper lets everything pass. With one, the host's answerer
+takes the calls: it reports who writes which file, and lets everything pass by itself as long as no
+policy concerns such effects and everybody who ever had a part in the session may write in it.
+Otherwise it asks what it does not know yet. An answer counts until policies or rights change: then
+the page has another word, and everything is asked again.
 
 Deliberately absent: what a policy says, who is behind a process, how approvals are counted. Each is
 asked by a small Protocol or callable.
@@ -108,8 +108,8 @@ class WhoIsBehindEffects(Protocol):
         ...
 
     def learns(self, membership: str, of: str) -> None:
-        """Processes of one control group hear what those of another say: who is behind these is
-        behind what they do."""
+        """Processes of one control group receive what those of another send: whoever is behind the
+        senders is behind what the receivers do."""
         ...
 
     def files(self) -> Iterable[tuple[str, int, int]]:
@@ -117,7 +117,7 @@ class WhoIsBehindEffects(Protocol):
         ...
 
     def everybody(self) -> tuple[Contributor, ...]:
-        """That ever had a part in it."""
+        """Everybody who ever had a part in it."""
         ...
 
     def close(self) -> None: ...
@@ -209,10 +209,10 @@ class ExecGate:
         carried_on = self._word is not None and self._word.value != 0
         self.changed()
         if carried_on:
-            self._keeper.leave_gate()  # or it has, and says so again
+            self._keeper.leave_gate()  # or it has stepped back already, and says so again
 
     def changed(self) -> None:
-        """Policies or rights are others, or somebody new has a part in the session: from here on
+        """Policies or rights have changed, or somebody new has a part in the session: from here on
         everything is judged by what holds now."""
         if self._word is None:
             return
@@ -334,7 +334,8 @@ class ExecGate:
     def _of_group(
         self, question: CallQuestion, group: tuple[Contributor, ...], allow: bool
     ) -> bool:
-        """Whether the same is to be said of everything of this kind from the same control group."""
+        """Whether the same answer is right for everything of this kind from the same control
+        group."""
         if not allow:
             try:
                 self._check_rights(group)
@@ -384,9 +385,9 @@ class ExecGate:
     def _carried(
         self, question: CallQuestion, effect: ProposedEffect, verdict: Verdict
     ) -> tuple[ActorId, ...]:
-        """Who approved this already, with what it belongs to: the line that started it; or the
-        program that it descends from, if the same rule held that one. Nobody may be behind it whom
-        they did not see."""
+        """Who already approved this as a part of something else: of the line that started it, or of
+        the program that it descends from, if the same rule held that one. It may have no
+        contributor whom they did not see."""
         behind = _actors(effect)
         line = self._behind.approved(question.membership)
         if line is not None and behind <= set(line.actors):
@@ -457,8 +458,9 @@ class ExecGate:
         return strictest(verdicts) if verdicts else ALLOWED
 
     def _reaching(self, effect: ProposedEffect, question: CallQuestion) -> Verdict:
-        """Into another process, to change it or to take what it has open: only where the same are
-        behind both. Never into the shell, which is everybody's, whoever's command it runs now."""
+        """Into another process, to change it or to take what it has open: only where the same
+        actors are behind both. Never into the shell, which acts for everybody, whoever's command it
+        runs now."""
         if question.first:
             reason = "it would change the session's own shell, which acts for everybody"
             return Verdict(Outcome.REFUSE, reason, AUTHORITY)

@@ -2,8 +2,8 @@
 originators when it is renamed.
 
 At level contained the exec gate reports writes. At level plain nobody does, and the book is empty:
-"no entry" says nothing there. The oldest entries are forgotten; from then on a file without one is
-*unknown* and counts as written by those whose entries are gone.
+"no entry" says nothing there. The oldest entries are forgotten; from then on a file without an
+entry is *unknown* and counts as written by those whose entries are gone.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class FileOriginators:
         return len(self._files)
 
     def wrote(self, dev: int, inode: int, path: str, origin: Origin, *, adds: bool = False) -> None:
-        """A command wrote this file: all who are behind it are behind the file. `adds`: what was in
-        it before may still be, so that its originators stay."""
+        """A command wrote this file: everybody behind the command is behind the file. `adds`: what
+        was in it before may still be there, so its originators stay."""
         key = f"{dev}:{inode}"
         before = self._files.pop(key, None)
         actors: Iterable[str] = origin.actors
@@ -63,7 +63,7 @@ class FileOriginators:
         return WrittenFile("", Origin(0, self.forgotten))
 
     def find_name(self, dev: int, inode: int) -> WrittenFile | None:
-        """Who gave this link or directory its name. Most have theirs from before the session: what
+        """Who gave this link or directory its name. Most were named before the session began: what
         is forgotten does not count."""
         return self._files.get(f"{dev}:{inode}")
 

@@ -2,7 +2,7 @@
 
 A process: by the control group that it is in from birth (host/session/command_leaves.py): its
 actors, and whoever had a part in the command that started it. A file: whoever wrote it, by inode,
-since the exec gate says so; kept with the session's provenance.
+as the exec gate reports; kept with the session's provenance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.host.gate.command_book import Approved, PartIn
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.model.gate import Contributor, Part
 
-_KEEP_AFTER_S = 0.5  # what was written meanwhile is told again by the answerer
+_KEEP_AFTER_S = 0.5  # the answerer reports again what was written meanwhile
 _READERS_MAX = 1024  # control groups that read what others wrote
 _COMMANDS_MAX = 32  # that may have started one process, if they share a group
 
@@ -89,8 +89,8 @@ class GroupContributors:
             self._keeping = asyncio.get_running_loop().call_later(_KEEP_AFTER_S, self._keep)
 
     def read(self, membership: str, device: int, inode: int) -> None:
-        """Who wrote the file is behind the command from here on, and so behind what it leaves in
-        the shell; what else of its control group there is, may have read it as well."""
+        """Whoever wrote the file is behind the command from here on, and so behind what it leaves
+        in the shell; any other process of its control group may have read it as well."""
         written = self._provenance.files.find(device, inode)
         if written is None or cgroup.actors_in(membership, self._directory) is None:
             return
@@ -100,7 +100,7 @@ class GroupContributors:
         self._took(membership, parts)
 
     def learns(self, membership: str, of: str) -> None:
-        """Who is behind one group is behind what the other does from here on."""
+        """Everybody behind one group is behind what the other does from here on."""
         if cgroup.actors_in(membership, self._directory) is not None:
             actors = dict.fromkeys(each.actor for each in self.of_group(of))
             self._took(membership, [PartIn(actor, Part.INPUT) for actor in actors])

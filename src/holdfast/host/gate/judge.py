@@ -1,8 +1,8 @@
 """Asks the policy. It may be slow, or fail: then the effect is refused, and the refusal says so.
 
 In a thread of its own, and one at a time, as policies expect: what a policy waits for must not stop
-the daemon. One that does not come back is left behind, and the next effect is judged in another
-thread; after some of these all is refused.
+the daemon. A thread that does not come back is left behind, and the next effect is judged in
+another one; after a few of these everything is refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Judge:
                 self._hanging.append(asked)
                 thread.shutdown(wait=False)
                 self._thread = ThreadPoolExecutor(1, "gate")
-        except Exception as error:  # whatever it is, it is no leave to go on
+        except Exception as error:  # no failure is a permission
             log.exception("the policy failed on %s", effect.kind)
             why = f"the policy failed: {error}"
         return Verdict(Outcome.REFUSE, why)

@@ -2,7 +2,7 @@
 judged as it was. Nothing here is executed.
 
 A journal has a command with its authors, and with the originators of the shell's state that it
-used. Which of them is behind which key it does not say, nor who wrote the files that it ran.
+used. It does not say which of them is behind which key, nor who wrote the files that it ran.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def session_of(found: SessionSpec | Stored) -> PastSession:
 def commands(
     entries: Iterator[Entry], session: PastSession, known: KnownActor
 ) -> Iterator[PastEffect | None]:
-    """Each command that its shell began; None: nobody is known to have typed it."""
+    """Each command that its shell began; None if nobody is known to have typed it."""
     for entry in entries:
         if isinstance(entry.body, CommandBegan):
             yield command(entry, entry.body, session, known)
@@ -62,7 +62,7 @@ def commands(
 def command(
     entry: Entry, body: CommandBegan, session: PastSession, known: KnownActor
 ) -> PastEffect | None:
-    """The line of one command, by those who typed it: the last of them set it off; and by those
+    """The line of one command, by those who typed it (the last of them set it off) and by those
     behind the shell's state that it used."""
     authors = tuple(dict.fromkeys(ActorId(each) for each in body.authors if each))
     if not authors:

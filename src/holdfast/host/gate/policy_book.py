@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+from holdfast.core.access.policy_rules import label_reaches
 from holdfast.core.gate.verdicts import narrowest
 from holdfast.host.clock import now
 from holdfast.host.gate.effect_judge import EffectJudge, refused
@@ -122,17 +123,13 @@ class PolicyBook(GatePolicy):
         if kind == "session":
             return name == session
         if kind == "label":
-            return name in labels and self._reaches(kept, session)
+            uid = self._user_of(SessionId(session))
+            return name in labels and label_reaches(kept.uid, uid, self._host_uid)
         return True
 
-    def _reaches(self, kept: KeptPolicy, session: str) -> bool:
-        """A policy for a label is about the sessions of whoever set it; root's, and that of the
-        host's own user, about all."""
-        if kept.uid in (0, self._host_uid):
-            return True
-        live = self._live.get(SessionId(session))
-        uid = live.spec.uid if live is not None else self._starting.get(SessionId(session))
-        return uid is None or uid == kept.uid
+    def _user_of(self, session: SessionId) -> int | None:
+        live = self._live.get(session)
+        return live.spec.uid if live is not None else self._starting.get(session)
 
     def ungated(self, scope: str) -> tuple[str, ...]:
         """The live sessions of a scope where what programs do cannot be judged, by name."""
@@ -153,7 +150,8 @@ class PolicyBook(GatePolicy):
                 "a floor is for the whole host", hint="leave --session or --label out"
             )
         if given.format == WEBHOOK and scope != HOST_SCOPE:
-            # The daemon posts there: whoever may choose the address reaches what the host reaches.
+            # The daemon posts there, so whoever chooses the address reaches what the host can
+            # reach.
             raise InvalidArgument("a webhook is for the whole host, or its floor")
         ready = prepare(given)
         self._check_readable(scope)
@@ -203,7 +201,7 @@ class PolicyBook(GatePolicy):
         found = self._policies.get((scope, floor, uid))
         if found is None and not self.damaged:
             return False
-        # Damaged: whoever may change it all begins anew, with none.
+        # Damaged: whoever may change everything starts over, with none.
         nothing = KeptPolicy(scope, floor, "", "", "", "", by.id, now(), uid)
         kept = found[0] if found is not None else nothing
         changed = {place: each for place, each in self._left().items() if place != kept.place}
@@ -232,7 +230,7 @@ class PolicyBook(GatePolicy):
         self._policies, self.damaged = changed, ""
 
     def _take_back(self, by: Actor, about: KeptPolicy, recorded: list[GatedSession]) -> None:
-        """It is in some journals and not in force: they say what is."""
+        """It is in some journals but not in force: these are told what is."""
         kept, _ = self._policies.get(about.place, (None, None))
         digest, source = (kept.digest, kept.source) if kept is not None else ("", about.source)
         for live in recorded:
@@ -240,11 +238,11 @@ class PolicyBook(GatePolicy):
                 live.record_policy(by.id, GatePolicySet(about.scope, digest, source, about.floor))
 
     def _check_readable(self, scope: str) -> None:
-        """What was in force is not known: only who may change it all begins anew."""
+        """What was in force is unknown: only whoever may change everything can start over."""
         if self.damaged and scope != HOST_SCOPE:
             raise StorageFailed(
                 f"the policies of this host cannot be read: {self.damaged}",
-                hint="`hold policy set FILE` for the whole host begins anew; so does `policy off`",
+                hint="start over for the whole host: `hold policy set FILE` or `hold policy off`",
             )
 
     def _left(self) -> dict[tuple[str, bool, int], tuple[KeptPolicy, PreparedPolicy]]:
@@ -329,7 +327,7 @@ class PolicyBook(GatePolicy):
                     "gate",
                     False,
                     f"{self.damaged}: everything that a policy would be asked for is refused",
-                    "restore it and `hold daemon restart`; or begin anew: `hold policy set FILE`",
+                    "restore it and `hold daemon restart`; or start over: `hold policy set FILE`",
                 )
             ]
         differs = self._store.differs()

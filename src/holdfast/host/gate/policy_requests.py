@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.core.access import host_rules
+from holdfast.core.access import policy_rules
 from holdfast.core.access.envelope_book import Live
 from holdfast.host.access.actor_book import ActorBook
 from holdfast.host.clock import now
@@ -33,11 +33,10 @@ from holdfast.host.session_registry import has_ended
 from holdfast.host.session_store import SessionStore, Stored, journal_of
 from holdfast.journal.entries import CommandBegan, Entry, JudgedEntry
 from holdfast.model.actor import Actor, ActorKind
-from holdfast.model.envelope import Envelope, Right, Scope
+from holdfast.model.envelope import Scope
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.gate import Contributor, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.gate_policy import Explanation, JudgedLine, PartShown
-from holdfast.model.grant import Reach
 from holdfast.model.ids import SessionId
 from holdfast.model.state import Level
 from holdfast.ports.policy_engine import PreparedPolicy
@@ -102,7 +101,7 @@ class PolicyRequests:
         kind, _, name = kept.scope.partition(":")
         if kind == "session":
             return self._may_see(asker, SessionId(name))
-        return kind == HOST_SCOPE or asker.may_touch(kept.uid)
+        return kind == HOST_SCOPE or policy_rules.may_see_label_policy(asker, kept.uid)
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -142,16 +141,13 @@ class PolicyRequests:
         authority, actor, at = self._actors.authority, operator.actor, now()
         if found is not None:
             spec = _live(found).spec
-            authority.check(actor.id, Right.GRANT, spec.id, spec.labels, at)
+            policy_rules.check_for_session(authority, actor, spec.id, spec.labels, at)
             return str(Scope.session(spec.id))
         if label:
             scope = Scope.label(label).checked()
-            nothing = Envelope(actor.id, scope, (), granted_by=actor.id)
-            authority.check_may_give(
-                nothing, Reach.of_scope(scope), now=at, live=self._live_sessions()
-            )
+            policy_rules.check_for_label(authority, actor, scope, at, self._live_sessions())
             return str(scope)
-        host_rules.check(host_rules.HOST_POLICY, authority, actor, operator.uid, self._host_uid, at)
+        policy_rules.check_for_host(authority, actor, operator.uid, self._host_uid, at)
         return HOST_SCOPE
 
     # -- asking what would be -------------------------------------------------------------------

@@ -50,7 +50,7 @@ def prepare(given: PolicySource) -> PreparedPolicy:
 
 
 def _guessed(text: str) -> str:
-    """TOML has no statement of Cedar in it, and Cedar is no TOML."""
+    """No TOML contains a Cedar statement, and no Cedar is TOML."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -2,9 +2,9 @@
 
     STATE/gate.json
 
-What is in force is what this daemon has in memory; the file is for the next one. A file that
-cannot be read then, or has a policy that is not valid, is *damaged*: nobody knows what it was to
-forbid, so everything is refused that a policy would be asked for. No file is no policy.
+What is in force is what this daemon has in memory; the file is for the next one. A file that cannot
+be read then, or that has an invalid policy, is *damaged*: nobody knows what it was meant to forbid,
+so everything is refused that a policy would be asked about. No file means no policy.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PolicyStore:
         self._written = json_file.encode(kept)
 
     def move_damaged_away(self) -> None:
-        """For whoever wants to look into it; another one begins."""
+        """So that somebody can look into it; a new file takes its place."""
         try:
             os.replace(self.path, f"{self.path}.damaged")
         except FileNotFoundError:

@@ -1,14 +1,14 @@
 """Who is behind what a session's shell holds, and behind a line that is about to run.
 
-After every prompt the shell's state is compared with the one before (state_file.py). What changed
-is of everybody that had a part in the commands between: who typed them, who typed into them while
-they ran, who was behind the state that they used. Whoever wrote since the last state that was seen
-counts as well, whatever the shell reports: so one that takes our hooks away, changes something and
-puts them back, is behind that change.
+After every prompt the shell's state is compared with the one before (state_file.py). Behind a
+change is everybody who had a part in the commands between: who typed them, who typed into them
+while they ran, who was behind the state that they used. Whoever wrote since the last state that was
+seen counts as well, whatever the shell reports: so an actor that removes our hooks, changes
+something and puts them back, is behind that change.
 
 The book is in a file of the session's directory, for the next daemon; the parcel says up to which
 prompt that file is complete. What cannot be known (no file, a gap in the journal) counts as shaped
-by everybody that wrote.
+by everybody who wrote.
 
 Deliberately absent: what of it is allowed (core/gate/authority_meet.py, policies).
 """
@@ -158,8 +158,8 @@ class SessionProvenance:
         return tuple(dict.fromkeys(actor for actor in (*self._writers(), *self._wrote) if actor))
 
     def _keep(self) -> None:
-        """Not brought to disk: with the machine the session is gone too. Without room the file
-        stays as it was, and so does what the parcel says of it."""
+        """Without fsync: if the machine dies, so does the session. On a full disk the file stays as
+        it was, and so does what the parcel says about it."""
         kept = KeptProvenance(self.book.kept(), self.files.kept())
         new = f"{self._path}.new"
         try:
@@ -200,7 +200,7 @@ class SessionProvenance:
             self._keep()
 
     def line_passed(self, approved: Approved | None) -> None:
-        """The command that begins next was approved, or needed it not."""
+        """The command that begins next was approved, or needed no approval."""
         self._passed = approved
 
     def began(
@@ -237,7 +237,7 @@ class SessionProvenance:
         if found is None or found.number != self._prompt:
             return  # not written, or there is a later prompt, whose report is on its way
         state = found.state()
-        if state.kind != "fish":  # which keeps its own there
+        if state.kind != "fish":  # which stores its own state there
             descriptors = program_search.descriptors_of(self._shell_pid)
             state = state.replace(descriptors=descriptors)
         in_step = self.complete_to == self.book.number
@@ -311,7 +311,7 @@ class SessionProvenance:
     @property
     def prompt_seen(self) -> bool:
         """Whether the shell ever reported a prompt, to us or to an earlier daemon."""
-        return self._prompt > 0 or self.complete_to > 0  # the file may be gone, what it told not
+        return self._prompt > 0 or self.complete_to > 0  # its reports outlive the file
 
     def shaped_by(self) -> tuple[str, ...]:
         """Who counts as having shaped the shell, because it does not report what it holds; nobody

@@ -2,7 +2,7 @@
 
 One small file for each actor, written a moment after it changes: a daemon that is killed loses that
 moment. The file is a count and no evidence: each action and its score is in the journal of its
-session. If a file is lost or cannot be read, that actor's record begins anew, which gives it no
+session. If a file is lost or cannot be read, that actor's record starts over, which gives it no
 autonomy that it did not earn.
 """
 
@@ -97,7 +97,7 @@ class ScoreBook:
             kept = None
             try:
                 path = self._path(actor)
-                kept = json_file.read(path, _Kept, without="this actor's record begins anew")
+                kept = json_file.read(path, _Kept, without="this actor's record starts over")
             except StorageFailed as error:
                 log.error("scores of %s: %s", actor, error)
             self._kept[actor] = kept or _Kept()

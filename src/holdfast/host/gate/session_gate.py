@@ -2,8 +2,8 @@
 whether it may, and the answer becomes an event. What follows is decided in core.session.
 
 A commit waits until somebody reads it: the session's shell at its prompt (or for the rest of a
-line), or a program that the kernel shows waiting for the terminal. So nothing is judged ahead of
-the state in which it will be read. Deliberately absent: any rule of a policy.
+line), or a program that the kernel shows waiting for the terminal. So nothing is judged before the
+state in which it will be read is known. Deliberately absent: any rule of a policy.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from holdfast.core.gate.approvals import Approval, ApprovalStatus
 from holdfast.core.gate.authority_meet import refused_by_authority
 from holdfast.core.gate.commit_bytes import ENTERS
 from holdfast.core.gate.gated_input import GatedInput, Stage
+from holdfast.core.gate.verdicts import refusal_text
 from holdfast.core.session import RESIZED, SavedGate, SessionMachine
 from holdfast.host.clock import now
 from holdfast.host.gate.command_book import Approved
@@ -121,7 +122,7 @@ class SessionGate:
         self._spawn = spawn
         self._task: asyncio.Task[None] | None = None
         self._news: asyncio.Event | None = None  # something happened: look again soon
-        # Lines that the shell has read and wants more of: what they say, and when it was told.
+        # Lines that the shell has read and wants more of: their text, and when it was reported.
         self._begun = Line("", ())
         self._begun_at = -1
         self._shapers: tuple[str, ...] = ()  # who entered the last line
@@ -181,7 +182,8 @@ class SessionGate:
         self._journal.record_best_effort(effect.actor, judged_entry(effect, verdict))
 
     def clear_line(self, *, in_program: bool) -> None:
-        """A line was refused: nobody shall enter it by mistake. A program's keys are its own."""
+        """A line was refused, and must not be entered by mistake. What a program reads is left
+        alone."""
         if not in_program:
             known = not self._shell_silent and self._last_known
             self._commands.clear_refused(continued=self._continues, known=known)
@@ -263,7 +265,7 @@ class SessionGate:
         self._handle(ev.PasteChecked(HOST_ACTOR, now(), number, is_text))
 
     async def _reader(self, gated: GatedInput, number: int) -> TerminalReader | None:
-        """Who reads next, once somebody does; None: it is not to be judged any more."""
+        """Who reads next, once somebody does; None: it no longer needs a judgement."""
         loop = asyncio.get_running_loop()
         answer_at: float | None = loop.time() + _ANSWER_S
         pause = _FIRST_LOOK_S
@@ -391,8 +393,7 @@ class SessionGate:
             verdict = await self._verdict(self._judge, effect)
         if verdict.outcome is not Outcome.ALLOW:
             self.record_judged(effect, verdict)
-            why = verdict.reason or "it gives no reason"
-            raise GateRefused(f"the policy refuses it: {why}")
+            raise GateRefused(refusal_text(verdict))
         self._journal.record(actor, judged_entry(effect, verdict))
         return ev.Passed(effect, verdict)
 
@@ -445,8 +446,8 @@ class SessionGate:
 
 
 def _with_key(text: str, key: bytes) -> str | None:
-    """The text that a key finds. Where keys are bound anew, it is a piece of text, any of whose
-    characters may enter what stands before it."""
+    """The text at the prompt when the key is read. Where keys were rebound, the key is a piece of
+    text, any of whose characters may enter what precedes it."""
     if key in _MACRO:
         return None
     with contextlib.suppress(UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """What a session is made of at one moment: files, processes, sockets, the shell's own state. Two of
 these show what happened in between (core.gate.action_effects).
 
-Everything slow runs in a thread. Nothing here raises: what cannot be seen is said in the look.
+Everything slow runs in a thread. Nothing here raises: the look says what could not be seen.
 """
 
 from __future__ import annotations

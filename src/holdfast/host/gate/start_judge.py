@@ -1,9 +1,9 @@
-"""A session is judged before it is started. What it would run is judged as the command line that it
-is, and as the program: so that a rule about either holds, and nobody gets by a policy by starting
-another session instead of entering a line.
+"""A session is judged before it is started. What it would run is judged both as a command line and
+as a program, so that a rule about either holds, and nobody gets around a policy by starting another
+session instead of entering a line.
 
-A start is never held: nobody could look at the session that it waits in. Whoever may start one can
-start a shell and enter the same line there, where it waits.
+A start is never held: there is no session yet in which it could wait and be looked at. Whoever may
+start one can start a shell and enter the same line there, where it waits.
 
 Not judged here: what is typed later (session_gate.py), and what its programs do (exec_gate.py).
 """
@@ -19,14 +19,14 @@ import shutil
 from functools import partial
 
 from holdfast.core.access.authority import Authority
+from holdfast.core.access.policy_rules import check_may_start
 from holdfast.core.gate.authority_meet import check_contributors, refused_by_authority
-from holdfast.core.gate.verdicts import strictest
+from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host.gate.judge import Judge
 from holdfast.host.gate.judged_entry import judged_entry
 from holdfast.journal.entries import JudgedEntry
 from holdfast.model.actor import Actor
-from holdfast.model.envelope import Right
-from holdfast.model.errors import GateRefused, NotPermitted
+from holdfast.model.errors import GateRefused
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect, Verdict
 from holdfast.model.home import is_within
 from holdfast.model.ids import SessionId
@@ -61,24 +61,33 @@ async def judge_start(
     NotPermitted for what would take the session out of a policy's reach."""
     if not judge.policy.in_force(start.session, start.labels):
         return None
-    await asyncio.to_thread(_check_reach, authority, actor, start, now)
+    check_may_start(
+        authority,
+        actor,
+        start.session,
+        start.labels,
+        now,
+        gated=start.gated,
+        stays_inside=await asyncio.to_thread(_stays_inside, start),
+    )
     program = await asyncio.to_thread(_program, start)
     effect = _effect(actor, start, program)
     verdict = await _verdict(judge, authority, effect, now)
     if verdict.outcome is Outcome.ALLOW:
         return judged_entry(effect, verdict)
-    why = verdict.reason or "it gives no reason"
     log.warning(
         "%s (%s) did not get to start %s: %s, by %s: %s",
         *(actor.name, actor.id, judged_entry(effect, verdict).text),
-        *(verdict.outcome, verdict.policy or "no rule", why),
+        *(verdict.outcome, verdict.policy or "no rule", verdict.reason),
     )
     if verdict.outcome is Outcome.HOLD:
         raise GateRefused(
-            f"the policy holds it, and the start of a session cannot wait for approval: {why}",
+            refusal_text(
+                verdict, "the policy holds it, and the start of a session cannot wait for approval"
+            ),
             hint="start a shell and enter it there, where it waits",
         )
-    raise GateRefused(f"the policy refuses to start it: {why}")
+    raise GateRefused(refusal_text(verdict, "the policy refuses to start it"))
 
 
 async def _verdict(
@@ -98,21 +107,8 @@ async def _verdict(
     return strictest([await judge.judge(each) for each in (as_line, effect)])
 
 
-def _check_reach(authority: Authority, actor: Actor, start: ProposedStart, now: float) -> None:
-    """Whoever may not change policies there starts nothing that they do not reach."""
-    if Right.GRANT in authority.rights(actor.id, start.session, start.labels, now):
-        return
-    if not start.gated:
-        raise NotPermitted(
-            "a policy applies, so a session without the exec gate needs the right to grant",
-            hint="start it without --gate off",
-        )
-    if not is_within(os.path.realpath(start.workspace), os.path.realpath(start.cwd)):
-        raise NotPermitted(
-            "a policy applies, so a workspace outside of the working directory needs the right to "
-            "grant",
-            hint="start it in that directory, or without --workspace",
-        )
+def _stays_inside(start: ProposedStart) -> bool:
+    return is_within(os.path.realpath(start.workspace), os.path.realpath(start.cwd))
 
 
 def _program(start: ProposedStart) -> str:

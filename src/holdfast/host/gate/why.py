@@ -2,7 +2,7 @@
 
 What is not state leads to a command: a process by its cgroup, or at level plain by the process tree
 and the time; a port by the process that listens; a line by its output. From the command the chain
-goes on to those that set the state it used. Commands that are not remembered any more are read from
+goes on to those that set the state it used. Commands that are no longer remembered are read from
 the journal, in a thread.
 """
 
@@ -28,7 +28,7 @@ from holdfast.model.info import BlameLine
 from holdfast.model.record import Record
 from holdfast.model.why import ChainLink, WhoIsBehind
 
-CHAIN_MAX = 32  # commands in one answer; what led to these is not told
+CHAIN_MAX = 32  # commands in one answer; what led to the last ones is left out
 _PROCESSES_MAX = 8192
 _SLACK_S = 0.03  # between a shell's report of a command and a clock that counts hundredths
 STATE_KINDS = ("var", "alias", "func", "option", "trap", "hash", "path", "dir", "job")
@@ -71,7 +71,7 @@ def target_of(text: str) -> WhyTarget:
 
 
 class Behind(Record):
-    """What stands behind a target: an origin, and what the command of it did."""
+    """What is behind a target: an origin, and what its command did."""
 
     origin: Origin | None  # None: nobody; it is as the session began
     what: str
@@ -203,14 +203,14 @@ class WhyQuestion:
         return (await self._command(number, what)).replace(note=note)
 
     def command_of(self, pid: int) -> tuple[int | None, str]:
-        """The number of the command that started a process of the session; 0: none did; None: that
-        is not to be told. And what to know about it."""
+        """The number of the command that started a process of the session; 0: none did; None:
+        unknown. And how that is known."""
         place, book = self._live.spec.place, self._book
         shell = procfs.main_pid(place)
         if pid in (place.pid, shell):
             return 0, ""
         among: tuple[int, int] | None = None
-        note = "by the process tree and the time: at level plain nothing else tells"
+        note = "by the process tree and the time: there is no other evidence at level plain"
         if place.cgroup:
             among = self._live.halts.leaves.commands_of(pid)
             note = "by the time it started: the commands of its group ran one after the other"

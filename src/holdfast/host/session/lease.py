@@ -118,9 +118,9 @@ class HostLeases:
     ) -> SessionLease:
         session = lease.session
         leasing = self._lease(session, process_tag or session, begins=True, before=before)
-        leasing.tenure = LeaseRunner(lease, self._point, self._clock, leasing)
+        leasing.runner = LeaseRunner(lease, self._point, self._clock, leasing)
         try:
-            held = await leasing.tenure.acquire(LEASE_ACQUIRE_S, attested)
+            held = await leasing.runner.acquire(LEASE_ACQUIRE_S, attested)
         except BaseException:
             leasing.release()
             raise
@@ -136,7 +136,7 @@ class HostLeases:
     def carry_on(self, session: SessionId, process_tag: str, kept: SavedLeaseRun) -> SessionLease:
         """That of a session which another daemon held until now; `begin` follows."""
         leasing = self._lease(session, process_tag, begins=False)
-        leasing.tenure = LeaseRunner.of(kept, self._point, self._clock, leasing)
+        leasing.runner = LeaseRunner.of(kept, self._point, self._clock, leasing)
         return leasing
 
     def _lease(
@@ -150,21 +150,21 @@ class HostLeases:
             release=self._release_soon,
         )
 
-    def _release_soon(self, tenure: LeaseRunner) -> None:
-        """Nothing waits for it: nothing of the session runs any more."""
-        task = asyncio.get_running_loop().create_task(self._release(tenure))
+    def _release_soon(self, runner: LeaseRunner) -> None:
+        """Nothing waits for it: nothing of the session is running."""
+        task = asyncio.get_running_loop().create_task(self._release(runner))
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
 
-    async def _release(self, tenure: LeaseRunner) -> None:
-        tenure.release()
+    async def _release(self, runner: LeaseRunner) -> None:
+        runner.release()
         try:
             async with asyncio.timeout(LEASE_RELEASE_S):
-                await tenure.settled.wait()
+                await runner.settled.wait()
         except TimeoutError:
-            log.warning("the lease of %s is not released: it lapses", tenure.lease.session)
+            log.warning("the lease of %s is not released: it lapses", runner.lease.session)
         finally:
-            tenure.close()
+            runner.close()
 
     async def close(self) -> None:
         """Finish what is being released."""
@@ -199,7 +199,7 @@ class LeasedSession(Protocol):
 class SessionLease:
     """One session's lease."""
 
-    tenure: LeaseRunner
+    runner: LeaseRunner
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class SessionLease:
             by, leased = self.held_again(self._before)
             live.journal.happened(by, leased, forced=bool(by))
         self._extend_deadline()
-        self.tenure.carry_on()
+        self.runner.carry_on()
         self._resume_if_held()
 
     def freeze_confirmed(self) -> None:
@@ -234,23 +234,23 @@ class SessionLease:
     def valid_for(self, epoch: int) -> bool:
         """Whether the lease is held for the epoch that everything of the session says; a daemon may
         have ended in between."""
-        return self.tenure.usable() and self.tenure.epoch == epoch
+        return self.runner.usable() and self.runner.epoch == epoch
 
     def is_held_now(self) -> bool:
         """Asked before anything is taken, typed or shown."""
-        return self.tenure.judge() and not self._token_error
+        return self.runner.judge() and not self._token_error
 
     def check(self, epoch: int) -> None:
         """Raises Fenced unless this very epoch may be acted on."""
-        if not self.is_held_now() or self.tenure.epoch != epoch:
+        if not self.is_held_now() or self.runner.epoch != epoch:
             raise fenced_error()
 
     async def force(self, by: str, reason: str) -> None:
         """Take the lease although no record says that it is free: on this actor's word."""
-        if not await self.tenure.force(by, reason, LEASE_ACQUIRE_S):
+        if not await self.runner.force(by, reason, LEASE_ACQUIRE_S):
             raise CoordinationDown(
                 f"could not acquire the lease within {LEASE_ACQUIRE_S:.0f} s",
-                hint="it is still being tried; `hold show` tells the state of the lease",
+                hint="it is still being tried; `hold show` shows the state of the lease",
             )
 
     def release(self) -> None:
@@ -258,24 +258,24 @@ class SessionLease:
         if not self._released:
             self._released = True
             self._set_deadline(None)
-            self._release(self.tenure)
+            self._release(self.runner)
 
     def close(self) -> None:
         """Another daemon carries it on."""
         if not self._released:
             self._released = True
-            self.tenure.close()
+            self.runner.close()
 
     def info(self) -> LeaseInfo:
-        tenure = self.tenure
-        held = tenure.usable() and not self._token_error
-        state = "taken" if tenure.taken else "held" if held else "fenced"
-        later = tenure.taken.epoch if tenure.taken else 0
+        runner = self.runner
+        held = runner.usable() and not self._token_error
+        state = "taken" if runner.taken else "held" if held else "fenced"
+        later = runner.taken.epoch if runner.taken else 0
         why = self._token_error if state == "fenced" else ""
-        return LeaseInfo(state, self._length_s(), tenure.left_s(), later, why)
+        return LeaseInfo(state, self._length_s(), runner.left_s(), later, why)
 
     def _length_s(self) -> float:
-        return self.tenure.lease.terms.length_s or 0.0
+        return self.runner.lease.terms.length_s or 0.0
 
     # -- called by the lease runner ---------------------------------------------------------------
 
@@ -286,12 +286,12 @@ class SessionLease:
     def _resume_if_held(self) -> None:
         """A fenced session runs on if its lease is held and its token file has the epoch; until
         that can be written, it is tried again."""
-        live, epoch = self._live, self.tenure.epoch
+        live, epoch = self._live, self.runner.epoch
         if self._again is not None:
             self._again.cancel()
         if live is None or self._released or live.is_closed:
             return
-        if not (live.is_fenced and self.tenure.usable()):
+        if not (live.is_fenced and self.runner.usable()):
             return
         try:
             self._write_token(epoch)
@@ -337,13 +337,13 @@ class SessionLease:
             self._live.keeper_deadline(until)
 
     def _extend_deadline(self) -> None:
-        tenure = self.tenure
-        if tenure.usable() and not self._released:
-            self._set_deadline(tenure.lease.deadline + tenure.lease.terms.grace_s / 2)
+        runner = self.runner
+        if runner.usable() and not self._released:
+            self._set_deadline(runner.lease.deadline + runner.lease.terms.grace_s / 2)
 
     def held_again(self, before: int) -> tuple[str, entries.Leased]:
         """Since this epoch: by the host itself, or on somebody's word, and why."""
-        record = self.tenure.lease.record
+        record = self.runner.lease.record
         by = record.forced_by if record is not None else HOST_ACTOR
         reason = record.reason if record is not None and by else ""
         return by, entries.Leased(self._length_s(), before, reason)
@@ -367,5 +367,5 @@ def _lives_elsewhere(record: LeaseRecord | None) -> Fenced:
 def fenced_error() -> Fenced:
     return Fenced(
         "this host lost the session's lease; what runs here is frozen until it has it again",
-        hint="`hold show` tells the state of the lease; the session may live on another host",
+        hint="`hold show` shows the state of the lease; the session may live on another host",
     )

@@ -111,9 +111,9 @@ class LeaseRunner:
         cls, kept: SavedLeaseRun, store: LeaseStore, clock: Clock, listener: LeaseListener
     ) -> LeaseRunner:
         """The one that another daemon kept. Nothing is done before `carry_on`."""
-        tenure = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
-        tenure.epoch, tenure._before, tenure.taken = kept.epoch, kept.before, kept.taken
-        return tenure
+        runner = cls(Lease.of(kept.lease, clock.boot_id), store, clock, listener)
+        runner.epoch, runner._before, runner.taken = kept.epoch, kept.before, kept.taken
+        return runner
 
     def kept(self) -> SavedLeaseRun:
         lease = self.lease.kept(self._clock.boot_id)
@@ -166,7 +166,7 @@ class LeaseRunner:
         if lease.record is not None:
             raise InvalidArgument(
                 "there is a record of the lease, which is being taken",
-                hint="wait; `hold show` tells the state of the lease",
+                hint="wait; `hold show` shows the state of the lease",
             )
         self._give(ev.Force(self._clock.now(), by, reason, 0))
         self._listener.save()
@@ -182,7 +182,7 @@ class LeaseRunner:
         self._rang()
 
     def release(self) -> None:
-        """Nothing of it runs any more; a successor need not wait."""
+        """Nothing of it is running; a successor need not wait."""
         self._leaving = True
         if self.taken is None and self.lease.state not in (FENCED, RELEASED):
             self._give(ev.Release(self._clock.now()))

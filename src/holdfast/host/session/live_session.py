@@ -412,7 +412,7 @@ class LiveSession:
         self.keeper.output(self._output_mode())
         if not self.is_fenced:
             self.output.read(True)
-            if not self.core.inputs.held:
+            if not self.core.inputs.paused:
                 self.custody.flush_to_pty()
         self._ticks.start()
         self._loop.call_soon(self.halts.finish_interrupted)
@@ -902,7 +902,7 @@ class LiveSession:
             self.output.last_at,
             self.core.turn.kept(),
             self.halts.kept(),
-            self.leasing.tenure.kept() if self.leasing is not None else None,
+            self.leasing.runner.kept() if self.leasing is not None else None,
             self.commands.executions.kept(),
             self.halts.leaves.kept(),
             self.provenance.complete_to,

@@ -186,7 +186,7 @@ class SessionRecord:
 
     def _check_recordable(self) -> None:
         if self._lost:
-            raise StorageFailed(f"nothing can be recorded any more: {self._lost}")
+            raise StorageFailed(f"nothing more can be recorded: {self._lost}")
         self._catch_up()
 
     # -- what could not be written ----------------------------------------------------------------

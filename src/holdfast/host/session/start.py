@@ -140,7 +140,7 @@ async def _start(
         leasing = await daemon.leases.acquire(session) if run.rehomeable else None
         if leasing is not None:
             undo.callback(leasing.release)
-        epoch = leasing.tenure.epoch if leasing is not None else _FIRST_EPOCH
+        epoch = leasing.runner.epoch if leasing is not None else _FIRST_EPOCH
         fencing_token.write(daemon.home, session, epoch)
         undo.callback(fencing_token.remove, daemon.home, session)
         env = _environment(

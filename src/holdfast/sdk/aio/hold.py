@@ -75,7 +75,7 @@ class Hold:
 
     async def approve(self, approval: ApprovalInfo | str, note: str = "") -> ApprovalInfo:
         """Approve what waits, as you read it in `approvals()`; the note is for people. It is judged
-        once more before it happens. Raises ApprovalChanged if it is not what you read any more,
+        once more before it happens. Raises ApprovalChanged if it has changed since you read it,
         NotPermitted if you had a part in it or may not approve there, and NoSuchApproval. By its id
         alone, or a unique beginning of it, it is approved as it is."""
         id, seen = _read(approval)

@@ -184,7 +184,7 @@ class Turn:
     def lose(self, shown: TurnState, why: str) -> None:
         """Nobody said how it was lost."""
         holder = shown.turn.holder_name
-        how = f"the turn of {self._session.name} is not yours any more: {why}"
+        how = f"the turn of {self._session.name} is no longer yours: {why}"
         self._lose(holder, "", f"{how}; {holder or 'nobody'} has it now")
 
     def _lose(self, by: str, reason: str, how: str) -> None:

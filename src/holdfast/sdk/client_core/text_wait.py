@@ -5,7 +5,7 @@ at now and then; what a full-screen program shows is never in its output as read
 output is searched as it comes, and the screen again whenever the output pauses.
 
 A regular expression may come from anybody, and the output from any program. RE2 takes time in
-proportion to the text; Python's own engine can take for ever (`(a+)+$`), with the event loop in it.
+proportion to the text; Python's own engine can take forever (`(a+)+$`), with the event loop in it.
 """
 
 from __future__ import annotations

@@ -167,5 +167,5 @@ class SharedOutput:
         self.alone, self._spoiled, self._from = True, False, None
         self._pieces, self._frames, self._early_bytes = [], [], 0
         if not self._listener.lost:
-            self._listener.give_up(OutputGap("the output begins anew"))
+            self._listener.give_up(OutputGap("the output starts over"))
         self._begin_anew()

@@ -50,7 +50,7 @@ class ShowActor(Request, tag="show_actor"):
 
 
 class RevokeActor(Request, tag="revoke_actor"):
-    """Revoke this actor's access, at once and for ever; its key is never accepted again. Answered
+    """Revoke this actor's access, at once and forever; its key is never accepted again. Answered
     by ActorShown."""
 
     actor: str  # name or id

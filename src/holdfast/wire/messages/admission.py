@@ -54,7 +54,7 @@ class ListDevices(Request, tag="list_devices"):
 
 
 class RevokeDevice(Request, tag="revoke_device"):
-    """Shut out a device that joined by an invite or a grant, at once and for ever: its actor is
+    """Shut out a device that joined by an invite or a grant, at once and forever: its actor is
     revoked, with the grants it delegated, the invites it made, and what others got by those. If the
     asker only delegated a grant to it, only that grant is revoked. Answered by Devices with
     everything that ended."""

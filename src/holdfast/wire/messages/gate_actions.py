@@ -35,7 +35,7 @@ class GetTrace(Request, tag="trace"):
     # the action's id, its key, or the shell's number for its command; of keys that several actors
     # used, the asker's own
     action: str
-    wait: bool = False  # answer only when it is measured, or nobody can measure it any more
+    wait: bool = False  # answer only when it was measured, or can no longer be
 
 
 class TraceShown(Answer, tag="trace_shown"):

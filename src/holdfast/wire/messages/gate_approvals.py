@@ -48,7 +48,7 @@ class ApprovalShown(Answer, tag="approval_shown"):
 
 
 class ApprovalMessage(Message, tag="approval_event"):
-    """Something waits for approval, or does not any more. To all who watch the session or are
+    """Something waits for approval, or no longer does. To all who watch the session or are
     attached to it."""
 
     session: SessionId  # id of the session

@@ -55,7 +55,7 @@ export class Screen {
     this.term = new Terminal({
       ...grid,
       allowProposedApi: true, // unicode versions
-      cursorBlink: false, // a blinking cursor repaints the page for ever
+      cursorBlink: false, // a blinking cursor repaints the page forever
       cursorInactiveStyle: 'outline',
       fontFamily: FONTS,
       fontSize: font,

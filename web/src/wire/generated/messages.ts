@@ -272,9 +272,7 @@ export const HOST_MESSAGES = {
     id: int, // that of the request
     approval: v.approvalInfo, // as it is after that
   }),
-  /** Something waits for approval, or does not any more. To all who watch the session or are attached to
-   * it.
-   */
+  /** Something waits for approval, or no longer does. To all who watch the session or are attached to it. */
   approval_event: record({
     session: text, // id of the session
     step: text, // `asked`, `approved`, `denied`, `expired` or `withdrawn`; `counted` when more must approve

@@ -42,7 +42,7 @@ def parser() -> Parser:
         "An actor is an identity with a key of its own: a human, an agent, a service or a device. "
         "`add` makes one that may do nothing yet (see `hold grant`); its private key stays here, "
         "and `hold --as NAME` acts as it. `ls` lists them, `show` shows one (default: "
-        "yourself), `revoke` ends one at once and for ever, `export` prints what another host "
+        "yourself), `revoke` ends one at once and forever, `export` prints what another host "
         "needs to know it: never the private key. `key` needs no host: it makes a key here, if "
         "there is none of that name, and prints the public half, for whoever is to admit it.",
         "  hold actor add bot --kind agent --colour cyan\n"

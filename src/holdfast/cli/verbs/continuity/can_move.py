@@ -18,7 +18,7 @@ def parser() -> Parser:
     parser = verb_parser(
         "can-move",
         "Show whether the session could be checkpointed and moved now: what stands in the way in "
-        "each process, why, and what would make it movable; and for how long it would stand still. "
+        "each process, why, and what would make it movable; and for how long it would be frozen. "
         "Nothing is touched. Exits with 0 whatever the answer is.",
         "  hold can-move build\n"
         "  hold can-move build --to laptop\n"

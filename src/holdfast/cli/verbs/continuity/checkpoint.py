@@ -14,7 +14,7 @@ def parser() -> Parser:
     parser = verb_parser(
         "checkpoint",
         "Write the processes of a session to disk, with their memory, files, terminal and pending "
-        "input. The session stands still for a moment and runs on; input that comes meanwhile is "
+        "input. The session is frozen for a moment and runs on; input that comes meanwhile is "
         "kept and delivered in order. If that fails, the session runs on all the same. With --end "
         "it does not run on: it is asleep until `hold restore`. Needs level movable, and the right "
         "`checkpoint`.",
@@ -37,7 +37,7 @@ def run(options: Options) -> None:
         return
     print(
         f"{made.id}  {made.name} ({made.session[:8]}), {amount(made.bytes)}, "
-        f"stood still for {made.frozen_ms:.0f} ms"
+        f"frozen for {made.frozen_ms:.0f} ms"
     )
     if options.end:
         print(f"{made.name} is asleep; `hold restore {made.name}` restores it")

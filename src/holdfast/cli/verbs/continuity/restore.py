@@ -42,7 +42,7 @@ def run(options: Options) -> None:
         print_json({**info.pack(), "restore": report.pack()})
         return
     if report.kind is ContinuityKind.COLD:
-        print(f"{info.name} ({info.id[:8]}) runs anew, as a successor")
+        print(f"{info.name} ({info.id[:8]}) was started again, as a successor")
         return
     took = sum(phase.ms for phase in report.phases)
     print(f"{info.name} ({info.id[:8]}) runs in epoch {info.epoch}, restored in {took:.0f} ms")

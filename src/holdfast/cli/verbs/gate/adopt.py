@@ -7,15 +7,15 @@ from holdfast.cli.text.provenance import render
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import gate_provenance as messages
 
-SUMMARY = "take the responsibility for what others left"
+SUMMARY = "take responsibility for what others left"
 
 
 def parser() -> Parser:
     parser = verb_parser(
         "adopt",
-        "Answer from now on for something that others are behind: you are its originator then, and "
-        "what uses it has your authority and no longer theirs. Look at it first. It is recorded. "
-        "TARGET as for `hold why`.",
+        "Take responsibility for something that others left: you become its originator, and what "
+        "uses it has your authority instead of theirs. Look at it first. The record says who "
+        "adopted it. TARGET as for `hold why`.",
         "  hold adopt build var:PATH\n  hold adopt build file:/tmp/deploy.sh",
     )
     parser.add_json()

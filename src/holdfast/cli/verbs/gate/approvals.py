@@ -14,19 +14,13 @@ def parser() -> Parser:
         "approvals",
         "List what a policy holds until somebody approves, in the session or in all that you may "
         "see: exactly what would be done, who had a part in it, why it is held, who has approved, "
-        "and what changed in the session since it was asked. The oldest is first; behind what "
-        "waits comes what was decided lately.",
+        "and what changed in the session since it was asked. The oldest comes first, and "
+        "what was decided lately comes last.",
         "  hold approvals\n"
         "  hold approvals build --json | jq '.[] | select(.status == \"pending\")'",
     )
     parser.add_json()
-    parser.add_value(
-        "session",
-        "NAME",
-        "a session's name, id or start of its id; default: all",
-        nargs="?",
-        default="",
-    )
+    parser.add_session_or_all()
     return parser
 
 

@@ -31,7 +31,7 @@ def parser() -> Parser:
         "A policy says what is allowed, refused, or held until somebody approves it. It is judged "
         "before Enter reaches the shell, for everybody who had a part in the line. The policy of a "
         "session counts there, else those of its labels, else that of the host; the host's floor "
-        "counts always, and nothing below it can widen it.\n\n"
+        "always counts, and nothing below can widen it.\n\n"
         "`show` prints those in force; `set` puts one in force: a file in TOML or Cedar, - for "
         "standard input, or a starter; `check` says what a policy would have done to the past "
         "lines of a session, or to the lines of standard input; "

@@ -21,7 +21,7 @@ def parser() -> Parser:
         "device",
         "`ls` lists devices that joined by an invite, or with a delegated grant: what each may "
         "do, where, since when, when it was last seen, and until when. `revoke` shuts one out, at "
-        "once and for ever, with everything it handed on and every invite it made. Who handed "
+        "once and forever, with everything it handed on and every invite it made. Who handed "
         "something on can take that back the same way; the actor itself stays then.",
         "  hold device ls\n  hold device revoke phone",
         kind=MixedParser,

@@ -28,13 +28,7 @@ def parser() -> Parser:
         "  hold watch --json | jq -c 'select(.state == \"input\") | [.name, .waiting_line]'",
     )
     parser.add_json()
-    parser.add_value(
-        "session",
-        "NAME",
-        "a session's name, id or start of its id; default: all",
-        nargs="?",
-        default="",
-    )
+    parser.add_session_or_all()
     return parser
 
 

@@ -12,8 +12,8 @@ def parser() -> Parser:
     parser = verb_parser(
         "rename",
         "Give a live session another name. Its id stays, and terminals stay attached; scripts that "
-        "use the old name do not find it by that any more. Programs in it keep the name they were "
-        "started with in HOLDFAST_NAME. This needs the right to end the session.",
+        "use the old name no longer find it. Programs in it keep the name they were started with "
+        "in HOLDFAST_NAME. This needs the right to end the session.",
         "  hold rename bash build",
         usage="hold rename [OPTIONS] NAME NEW",
     )

@@ -75,26 +75,26 @@ class Host:
         self.story: list[tuple[str, float]] = []
         self.changed = asyncio.Event()
         self.saved: SavedLeaseRun | None = None
-        self.tenure: LeaseRunner
+        self.runner: LeaseRunner
 
     def newborn(self) -> Host:
-        self.tenure = LeaseRunner(
+        self.runner = LeaseRunner(
             first_lease(SESSION, self.name, TERMS), self.wire, self.clock, self
         )
         return self
 
     def challenger(self) -> Host:
         lease = Lease(SESSION, self.name, f"life of {self.name}", TERMS)
-        self.tenure = LeaseRunner(lease, self.wire, self.clock, self)
+        self.runner = LeaseRunner(lease, self.wire, self.clock, self)
         return self
 
     def restarted(self) -> None:
         """A new daemon, which knows what was kept and nothing else."""
         assert self.saved is not None
         kept = SavedLeaseRun.unpack(self.saved.pack())
-        self.tenure.close()
-        self.tenure = LeaseRunner.of(kept, self.wire, self.clock, self)
-        self.tenure.carry_on()
+        self.runner.close()
+        self.runner = LeaseRunner.of(kept, self.wire, self.clock, self)
+        self.runner.carry_on()
 
     async def until(self, what: str) -> float:
         """When it was told so; at most two leases from now."""
@@ -123,7 +123,7 @@ class Host:
         self._tell(f"taken by {by.owner}")
 
     def save(self) -> None:
-        self.saved = self.tenure.kept()
+        self.saved = self.runner.kept()
 
     def _tell(self, word: str) -> None:
         self.save()
@@ -134,7 +134,7 @@ class Host:
 async def held() -> tuple[Host, MemoryCoordination]:
     store = MemoryCoordination()
     host = Host("a", store).newborn()
-    assert await host.tenure.acquire(5.0)
+    assert await host.runner.acquire(5.0)
     return host, store
 
 
@@ -150,7 +150,7 @@ def test_it_is_renewed_for_as_long_as_the_store_answers() -> None:
         host, _ = await held()
         for _ in range(100):
             await asyncio.sleep(3.0)
-            assert host.tenure.judge()
+            assert host.runner.judge()
         assert host.words() == ["epoch 1"]
 
     run(story)
@@ -165,7 +165,7 @@ def test_one_that_cannot_renew_stops_before_the_lease_can_be_taken() -> None:
         cut_at = host.clock.now()
         fenced_at = await host.until(LeaseStep.LAPSE)
         assert cut_at + USABLE_S - TERMS.renew_s - 0.01 <= fenced_at <= cut_at + USABLE_S
-        assert not host.tenure.judge()
+        assert not host.runner.judge()
         await asyncio.sleep(100.0)
         assert host.words() == ["epoch 1", "lapse"]
 
@@ -181,7 +181,7 @@ def test_an_interruption_shorter_than_the_lease_is_not_noticed() -> None:
             await asyncio.sleep(USABLE_S - TERMS.renew_s - 2 * CALL_S)
             host.wire.cut = False
             await asyncio.sleep(2 * CALL_S)
-            assert host.tenure.judge()
+            assert host.runner.judge()
         assert host.words() == ["epoch 1"]
 
     run(story)
@@ -198,7 +198,7 @@ def test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait() -> Non
         healed_at = host.clock.now()
         again_at = await host.until("epoch 2")
         assert again_at - healed_at <= CALL_S + TERMS.retry_s
-        assert host.tenure.judge() and host.tenure.epoch == 2
+        assert host.runner.judge() and host.runner.epoch == 2
         assert (await record(store)).epoch == 2
 
     run(story)
@@ -208,9 +208,9 @@ def test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait() -> Non
 def test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all() -> None:
     async def story() -> None:
         host, _ = await held()
-        assert host.tenure.judge()
+        assert host.runner.judge()
         host.clock.slept = 60.0  # and no alarm has rung yet
-        assert not host.tenure.judge()
+        assert not host.runner.judge()
         assert host.words() == ["epoch 1", "lapse"]
 
     run(story)
@@ -223,19 +223,19 @@ def test_once_another_host_has_it_what_stands_still_here_never_runs_again() -> N
         other = Host("b", store).challenger()
         host.wire.cut = True
         fenced = asyncio.create_task(host.until(LeaseStep.LAPSE))
-        assert await other.tenure.acquire(2 * WAIT_S)
+        assert await other.runner.acquire(2 * WAIT_S)
         assert other.story[-1][1] > await fenced
         assert other.words() == ["epoch 2"]
         host.wire.cut = False
         await host.until("taken by b")
-        other.tenure.release()  # that changes nothing: it went on there, not here
+        other.runner.release()  # that changes nothing: it went on there, not here
         async with asyncio.timeout(5.0):
-            await other.tenure.settled.wait()
+            await other.runner.settled.wait()
         assert (await record(store)).released
         host.restarted()
         await asyncio.sleep(10 * WAIT_S)
         assert host.words() == ["epoch 1", "lapse", "taken by b"]
-        assert not host.tenure.judge()
+        assert not host.runner.judge()
 
     run(story)
 
@@ -245,14 +245,14 @@ def test_where_the_store_forgot_all_only_somebodys_word_brings_it_back() -> None
     async def story() -> None:
         host, store = await held()
         with pytest.raises(InvalidArgument, match="is held"):
-            await host.tenure.force("ada", "because", 5.0)
+            await host.runner.force("ada", "because", 5.0)
         store.store.entries.clear()
         await host.until(LeaseStep.REFUSED)
         await asyncio.sleep(10 * WAIT_S)
         assert host.words() == ["epoch 1", "refused"], "absence proves nothing, however long"
         with pytest.raises(InvalidArgument, match="needs a reason"):
-            await host.tenure.force("ada", "", 5.0)
-        assert await host.tenure.force("ada", "no other host has it", 5.0)
+            await host.runner.force("ada", "", 5.0)
+        assert await host.runner.force("ada", "no other host has it", 5.0)
         assert host.words() == ["epoch 1", "refused", "epoch 2"]
         written = await record(store)
         assert (written.epoch, written.forced_by, written.reason) == (
@@ -271,19 +271,19 @@ def test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers() ->
         host.wire.cut = True
         host.restarted()
         with pytest.raises(CoordinationDown):
-            await host.tenure.force("ada", "no other host has it", 5.0)
+            await host.runner.force("ada", "no other host has it", 5.0)
         host.wire.cut = False
         await asyncio.sleep(WAIT_S)
         host.wire.cut = True
-        assert not await host.tenure.force("ada", "no other host has it", 5.0)
+        assert not await host.runner.force("ada", "no other host has it", 5.0)
         # Another was believed first: what was attested here is not so any more.
         taken = LeaseRecord(SESSION, "b", "life of b", 2, 10.0)
         store.store.put(lease_key(SESSION), pack_lease(taken), None)
         host.wire.cut = False
         await host.until("taken by b")
         with pytest.raises(InvalidArgument, match="lives elsewhere"):
-            await host.tenure.force("ada", "it must", 5.0)
-        assert not host.tenure.judge()
+            await host.runner.force("ada", "it must", 5.0)
+        assert not host.runner.judge()
 
     run(story)
 
@@ -293,13 +293,13 @@ def test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together() -> None:
     async def story() -> None:
         host, store = await held()
         other = Host("b", store).challenger()
-        taking = asyncio.create_task(other.tenure.acquire(1000.0))
+        taking = asyncio.create_task(other.runner.acquire(1000.0))
         both = 0
 
         async def watch() -> None:
             nonlocal both
             while True:
-                both += host.tenure.usable() and other.tenure.usable()
+                both += host.runner.usable() and other.runner.usable()
                 await asyncio.sleep(0.01)
 
         watching = asyncio.create_task(watch())
@@ -321,12 +321,12 @@ def test_an_answer_that_comes_after_the_lapse_is_not_taken_for_another_ones() ->
         host = Host("a", MemoryCoordination())
         host.wire = slow = Slow(host.wire.store)
         host.newborn()
-        assert await host.tenure.acquire(5.0)
+        assert await host.runner.acquire(5.0)
         await host.until(LeaseStep.LAPSE)  # the renewal is done, and not answered
         await slow.began[2].wait()  # the claim of the next life is under way
         slow.answer[1].set()
         await asyncio.sleep(0.1)
-        assert not host.tenure.usable()
+        assert not host.runner.usable()
         assert (await record(slow.store)).epoch == 1
 
     run(story)
@@ -355,9 +355,9 @@ def test_a_write_that_arrived_without_its_answer_is_no_ones_but_ours() -> None:
         assert (await record(store)).epoch > 1
         host.wire.deaf = False
         async with asyncio.timeout(10.0):
-            while not host.tenure.judge():
+            while not host.runner.judge():
                 await asyncio.sleep(0.1)
-        assert host.tenure.epoch == (await record(store)).epoch
+        assert host.runner.epoch == (await record(store)).epoch
         assert not [word for word in host.words() if word.startswith("taken")]
 
     run(story)
@@ -369,9 +369,9 @@ def test_a_new_daemon_carries_the_same_lease_on() -> None:
         for _ in range(20):
             await asyncio.sleep(2.7)
             host.restarted()
-            assert host.tenure.judge()
+            assert host.runner.judge()
         await asyncio.sleep(30.0)
-        assert host.tenure.judge()
+        assert host.runner.judge()
         assert host.words() == ["epoch 1"]
         assert (await record(store)).epoch == 1
 
@@ -381,10 +381,10 @@ def test_a_new_daemon_carries_the_same_lease_on() -> None:
 def test_a_new_daemon_that_comes_too_late_finds_it_lost_and_takes_it_again() -> None:
     async def story() -> None:
         host, _ = await held()
-        host.tenure.close()
+        host.runner.close()
         await asyncio.sleep(USABLE_S + 0.1)
         host.restarted()
-        assert not host.tenure.usable()
+        assert not host.runner.usable()
         assert host.words() == ["epoch 1", "lapse"]
         await host.until("epoch 2")
 
@@ -397,7 +397,7 @@ def test_a_fenced_one_stays_fenced_over_a_new_daemon() -> None:
         host.wire.cut = True
         await host.until(LeaseStep.LAPSE)
         host.restarted()
-        assert not host.tenure.judge()
+        assert not host.runner.judge()
         await asyncio.sleep(5.0)
         host.wire.cut = False
         await host.until("epoch 2")
@@ -408,12 +408,12 @@ def test_a_fenced_one_stays_fenced_over_a_new_daemon() -> None:
 def test_the_end_is_said_so_that_nobody_waits() -> None:
     async def story() -> None:
         host, store = await held()
-        host.tenure.release()
+        host.runner.release()
         async with asyncio.timeout(1.0):
-            await host.tenure.settled.wait()
+            await host.runner.settled.wait()
         assert (await record(store)).released
         other = Host("b", store).challenger()
-        assert await other.tenure.acquire(1.0)
+        assert await other.runner.acquire(1.0)
         assert other.words() == ["epoch 2"]
 
     run(story)
@@ -424,9 +424,9 @@ def test_without_a_store_nothing_is_acquired_and_nothing_waits_for_ever() -> Non
         host = Host("a", MemoryCoordination()).newborn()
         host.wire.cut = True
         began = host.clock.now()
-        assert not await host.tenure.acquire(5.0)
+        assert not await host.runner.acquire(5.0)
         assert host.clock.now() - began == pytest.approx(5.0)
-        host.tenure.close()
+        host.runner.close()
 
     run(story)
 
