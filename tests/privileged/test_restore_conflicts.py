@@ -138,8 +138,8 @@ def _restores(hold: Hold) -> bool:
 
 
 def _check_it_alone_lives(hold: Hold, session: str, restoring: subprocess.Popen[bytes]) -> None:
-    said, _ = restoring.communicate(timeout=PATIENCE_S)
-    assert restoring.returncode == 0, said
+    _, complaint = restoring.communicate(timeout=PATIENCE_S)
+    assert restoring.returncode == 0, complaint
     assert [each["id"] for each in hold.json("ls") if each["name"] == "slow"] == [session]
     hold.ok("verify", session)
     hold.ok("send", session, "--enter", "x")
