@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from holdfast.model.errors import HoldfastError as HoldfastError
     from holdfast.model.graph import Process as Process
     from holdfast.model.info import SessionInfo as SessionInfo
+    from holdfast.model.movability import Movability as Movability
+    from holdfast.model.restore import RestoreReport as RestoreReport
     from holdfast.model.state import Ending as Ending
     from holdfast.model.state import SessionState as SessionState
     from holdfast.sdk import blocking as blocking
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.aio.session import Session as Session
     from holdfast.sdk.aio.turn import Turn as Turn
     from holdfast.sdk.aio.values import ActionResult as ActionResult
+    from holdfast.sdk.aio.values import Checkpoint as Checkpoint
     from holdfast.sdk.aio.values import LiveGraph as LiveGraph
     from holdfast.sdk.aio.values import Piece as Piece
     from holdfast.sdk.aio.values import Refusal as Refusal
@@ -53,9 +56,12 @@ _PUBLIC = {
     "Turn": ("holdfast.sdk.aio.turn", "Turn"),
     "ActionResult": ("holdfast.sdk.aio.values", "ActionResult"),
     "Ending": ("holdfast.model.state", "Ending"),
+    "Checkpoint": ("holdfast.sdk.aio.values", "Checkpoint"),
     "LiveGraph": ("holdfast.sdk.aio.values", "LiveGraph"),
+    "Movability": ("holdfast.model.movability", "Movability"),
     "Process": ("holdfast.model.graph", "Process"),
     "SessionInfo": ("holdfast.model.info", "SessionInfo"),
+    "RestoreReport": ("holdfast.model.restore", "RestoreReport"),
     "StateName": ("holdfast.sdk.aio.values", "StateName"),
     "SessionState": ("holdfast.model.state", "SessionState"),
     "TurnState": ("holdfast.sdk.aio.values", "TurnState"),

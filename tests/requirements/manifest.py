@@ -601,6 +601,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
             ),
             *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_may_checkpoint_only_with_the_right_and_only_its_own_sessions",
+            ),
+            *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_an_actor_without_the_right_gets_the_reason",
+            ),
+            *_in(
                 "privileged/test_checkpoints_deleted",
                 "test_an_actor_without_the_right_deletes_none",
             ),
@@ -836,10 +844,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The turn is requested, granted, yielded, handed off, revoked and expires; who is next "
         "is policy.",
         tests=(
-            *_in(
-                "privileged/test_restore_conflicts",
-                "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
-            ),
             *_in(
                 "process/test_admission_cli",
                 "test_a_turn_held_by_a_grant_outlives_the_daemon_and_ends_with_the_grant",
@@ -1634,6 +1638,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_zero_byte_that_was_typed_stays_one",
             ),
             *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_puts_a_session_to_sleep_and_restores_it",
+            ),
+            *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_session_is_put_to_sleep_and_restored_with_the_same_processes",
+                "test_the_same_without_async",
+            ),
+            *_in(
                 "privileged/test_snapshots_contained",
                 "test_a_program_in_a_namespace_is_asked_and_goes_on",
             ),
@@ -1742,6 +1755,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A lost connection to a peer outside leaves local state consistent and is listed.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_restore_says_what_did_not_come_back",
+            ),
+            *_in(
                 "privileged/test_checkpoint_programs",
                 "test_connections_inside_the_session_stay",
                 "test_a_connection_to_a_peer_outside_is_reset_and_named",
@@ -1763,6 +1780,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M5",
         "No recovery replays a journal, so replay cannot diverge.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_older_checkpoint_is_restored_by_its_id_and_the_answer_says_what_is_missing",
+            ),
+            *_in(
+                "privileged/test_checkpoint_sdk",
+                "test_a_restore_says_what_did_not_come_back",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
@@ -2837,6 +2862,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R6",
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_agent",
+                "test_an_agent_puts_a_session_to_sleep_and_restores_it",
+                "test_what_stands_in_the_way_comes_the_worst_first_and_in_bounds",
+            ),
             *_in(
                 "e2e/test_mcp_gate",
                 "test_a_held_line_runs_when_another_agent_with_the_right_approves_it",

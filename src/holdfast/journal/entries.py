@@ -464,8 +464,8 @@ class ResumedEntry(Body, tag="resumed", lifecycle=True):
 
 
 class Leased(Body, tag="leased", lifecycle=True):
-    """The host holds the session's lease in this entry's epoch: a re-homeable session begins, or
-    one that was fenced goes on."""
+    """The host holds the session's lease in this entry's epoch: a re-homeable session begins, is
+    restored, or was fenced and goes on."""
 
     length_s: float
     before: int = 0  # the epoch that ended; 0: it begins

@@ -128,6 +128,10 @@ class AgentDesk:
                 "nothing is kept of an earlier catch_up", hint="call it without `first`"
             ) from None
 
+    def forget_screen(self, session: Session) -> None:
+        """It came back from a checkpoint: an offset seen before may be of other output now."""
+        self._screens.pop(session.id, None)
+
     def last_screen(self, session: Session) -> Screen | None:
         """As this agent saw it last."""
         return self._screens.get(session.id)

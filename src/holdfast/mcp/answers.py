@@ -6,7 +6,7 @@ out of some answers, because every character of an answer is read by a model.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
@@ -307,6 +307,61 @@ class ScoreAnswer(RowsAnswer, total=False):
     recent_actions: int
     totals: dict[str, Any]
     days: list[ScoreDayRow]
+
+
+class FindingRow(TypedDict, total=False):
+    what: Required[str]
+    verdict: Required[
+        Annotated[
+            Literal["movable", "resets", "blocks"],
+            Field(description="blocks: as long as it is so there is no checkpoint"),
+        ]
+    ]
+    why: Required[str]
+    remedy: Required[str]
+    pid: Annotated[int, Field(description="in the session; absent: of the session as a whole")]
+    command: str
+
+
+class CanMoveAnswer(RowsAnswer, total=False):
+    movable: Annotated[bool, Field(description="nothing blocks")]
+    level: Annotated[str, Field(description="that it was started at: plain, contained, movable")]
+    findings: Annotated[list[FindingRow], Field(description="the worst first")]
+    processes: Annotated[int, Field(description="how many there are")]
+    frozen_ms: Annotated[int, Field(description="for about so long it would be frozen")]
+    bytes: Annotated[int, Field(description="of memory that would be saved")]
+
+
+class CheckpointAnswer(RefusableAnswer, total=False):
+    checkpoint: Annotated[str, Field(description="its id, for `restore`")]
+    session: str
+    state: StateName
+    kind: Annotated[str, Field(description="memory: its processes; application: its own state")]
+    frozen_ms: Annotated[int, Field(description="for so long it was frozen")]
+    bytes: int
+
+
+class ResetRow(TypedDict):
+    process: str
+    pid: Annotated[int, Field(description="as programs in the session see it")]
+    local: str
+    peer: str
+
+
+class RestoreAnswer(RefusableAnswer, total=False):
+    session: str
+    id: str
+    state: StateName
+    epoch: int
+    checkpoint: str
+    kind: Annotated[str, Field(description="memory: its processes; application: its own state")]
+    inputs_lost: Annotated[
+        int, Field(description="recorded inputs newer than the checkpoint: not part of it")
+    ]
+    resets: Annotated[
+        list[ResetRow], Field(description="connections that were cut: connect them again")
+    ]
+    left_out: Annotated[int, Field(description="more of these")]
 
 
 class TypedAnswer(RefusableAnswer, total=False):

@@ -44,6 +44,7 @@ _PAGE_BYTES = 128 << 10  # looked at for one page: progress takes many bytes for
 _LOST_NOTE = (
     "lost: how it would have ended is not known, so do not assume that its last command completed"
 )
+_ASLEEP_NOTE = "asleep: it is on disk, with its processes as they were; restore brings it back"
 
 
 class ReadTools:
@@ -58,8 +59,9 @@ class ReadTools:
         first: FirstRow = 0,
     ) -> answers.SessionsAnswer:
         """List the sessions you may see: name, what each does or waits for, who holds the turn.
-        Those with the state `lost` are gone and nobody has acknowledged it yet. Sessions are shared
-        with people and other agents and go on without you."""
+        Those with the state `lost` are gone and nobody has acknowledged it yet; those that are
+        `asleep` can be restored. Sessions are shared with people and other agents and go on
+        without you."""
         found = await self._desk.sessions(ended=ended, lost=True)
         page = rows_from(map(_listed, found), first)
         return {"sessions": page.rows, **page.behind}
@@ -360,6 +362,8 @@ def _listed(info: SessionInfo) -> answers.SessionRow:
         shown["ending"] = info.ending.pack()
     if info.state is SessionState.LOST:
         shown["note"] = _LOST_NOTE
+    if info.state is SessionState.ASLEEP:
+        shown["note"] = _ASLEEP_NOTE
     return shown
 
 

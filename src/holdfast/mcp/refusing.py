@@ -54,6 +54,14 @@ _NEXT = {
     "storage_failed": "the host's disk does not take records: tell a person, and try again later",
     "host_lost": "the host cannot be reached; sessions continue; try again in a moment",
     "host_down": "no host is running; ask a person to run `hold up`",
+    "checkpoint_failed": "the session runs on; can_move says what stands in the way",
+    "no_such_checkpoint": "there is nothing to restore it from: ask a person",
+    "checkpoint_invalid": "nothing was restored: tell a person",
+    "checkpoint_rolled_back": "the latest checkpoint is missing: ask a person before you take an "
+    "older one",
+    "restore_failed": "everything is as it was before: tell a person the reason",
+    "checkpoint_quota_reached": "checkpoints use all the room they may have: ask a person",
+    "checkpoint_store_down": "the session runs on: try again later, or tell a person",
     "timed_out": "it is still running; ask again later",
 }
 # The same, where the error itself usually says it better.
@@ -61,6 +69,7 @@ _UNLESS_SAID = {
     "session_busy": "a command runs: wait for the state prompt, or ask for the result of yours",
     "text_at_prompt": 'somebody left text there: ask them, or clear it with keys ["C-c"]',
     "terminal_in_use": 'observe what it asks; answer it, or end it with keys ["C-c"]',
+    "session_asleep": "it is on disk: call restore, or ask a person to",
     "input_unknown": "observe before you send it again: it may have been typed",
     "invalid_argument": "correct the argument that the message names, and call again",
 }
@@ -70,6 +79,7 @@ _AS_TOOLS = (
     (re.compile(r"`hold keys`"), "the tool keys"),
     (re.compile(r"`hold send \S+ --enter LINE`"), "answer"),
     (re.compile(r"`hold wait \S+ --for (\w+)`"), r"wait with the state \1"),
+    (re.compile(r"`hold restore [^\s`-]\S*`"), "restore"),
     (re.compile(r"`hold turn \S+ request`"), "request_turn"),
 )
 _FOR_PEOPLE = "`hold "  # in a hint: it names a command line

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from holdfast import __version__
 from holdfast.mcp.agent_desk import AgentDesk
 from holdfast.mcp.changes import Changes
+from holdfast.mcp.continuity_tools import ContinuityLooks, ContinuityTools
 from holdfast.mcp.gate_tools import GateDecisions, GateLooks
 from holdfast.mcp.read_tools import ReadTools
 from holdfast.mcp.refusing import answer, answering, bad_arguments
@@ -56,6 +57,8 @@ _TOOLS = (
     (SessionTools, _WRITES),
     (TurnTools, _TURNS),
     (GateDecisions, _WRITES),
+    (ContinuityLooks, _LOOKS),
+    (ContinuityTools, _WRITES),
 )
 
 

@@ -66,7 +66,7 @@ class MoveTarget(Record):
 
 
 class Movability(Record):
-    """The whole answer."""
+    """Whether a session could be checkpointed and moved now, and what stands in the way."""
 
     movable: bool  # nothing blocks
     level: Level  # that the session was started at

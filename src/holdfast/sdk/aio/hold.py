@@ -25,12 +25,12 @@ from holdfast.sdk import events as ev
 from holdfast.sdk import identity
 from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.session import Session, size_of
-from holdfast.sdk.aio.values import HostPeer, WantedState
+from holdfast.sdk.aio.values import Checkpoint, HostPeer, WantedState
 from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
-from holdfast.wire.messages import gate_actions
+from holdfast.wire.messages import checkpoints, gate_actions
 from holdfast.wire.messages import gate_approvals as gate_messages
 from holdfast.wire.messages import session as m
 
@@ -52,7 +52,7 @@ class Hold:
 
     async def sessions(self, *, ended: bool = False, lost: bool = False) -> tuple[SessionInfo, ...]:
         """The live sessions you may see; with `ended` also those that ended recently; with `lost`
-        also those that were lost and that nobody has acknowledged."""
+        also those that are asleep, and those that were lost and that nobody has acknowledged."""
         return (await self._link.ask(m.ListSessions(0, ended, lost=lost), m.Sessions)).sessions
 
     async def acknowledge(self, session: str = "") -> tuple[SessionInfo, ...]:
@@ -66,6 +66,26 @@ class Hold:
         start two, so HostLost says to look first."""
         revived = await self._link.ask(m.Revive(0, session), m.Revived, once=True)
         return Session(self._link, revived.info)
+
+    async def checkpoints(self, session: str | None = None) -> tuple[Checkpoint, ...]:
+        """The checkpoints of one session, by its name or id, or of all that you may see; newest
+        first."""
+        request = checkpoints.ListCheckpoints(0, session or "")
+        return (await self._link.ask(request, checkpoints.CheckpointList)).checkpoints
+
+    async def restore(self, target: Checkpoint | str, *, cold: bool = False) -> Session:
+        """Restore a session that is asleep or was lost, from a checkpoint or, given its name or id,
+        from its latest one: the same id and processes, in the next epoch. `Session.restored` says
+        what could not come back: connections that were reset, and inputs newer than the checkpoint.
+        If it fails, RestoreFailed says why and everything is as it was. `cold` starts its command
+        again instead, as a new session that follows it; the old one can be restored no more. Not
+        repeated when the connection is lost: look at the session first."""
+        name = target.id if isinstance(target, Checkpoint) else target
+        request = checkpoints.Restore(0, name, cold)
+        done = await self._link.ask(request, checkpoints.Restored, once=True)
+        session = Session(self._link, done.info)
+        session.restored = done.report
+        return session
 
     async def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
         """What policies hold until somebody approves, in the sessions you may see or in one, by

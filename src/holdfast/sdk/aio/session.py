@@ -31,6 +31,8 @@ from holdfast.model.errors import (
 from holdfast.model.graph import Process
 from holdfast.model.info import BlameLine, SessionInfo
 from holdfast.model.measured import ActionTrace
+from holdfast.model.movability import Movability
+from holdfast.model.restore import RestoreReport
 from holdfast.model.shell_line import below_shell, joined
 from holdfast.model.size import Size
 from holdfast.model.state import Ending, SessionState
@@ -43,6 +45,7 @@ from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
 from holdfast.sdk.aio.values import (
     ActionResult,
+    Checkpoint,
     Cursor,
     LiveGraph,
     Piece,
@@ -58,7 +61,7 @@ from holdfast.sdk.client_core.action_retry import Attempts
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
-from holdfast.wire.messages import gate_actions, gate_provenance
+from holdfast.wire.messages import checkpoints, gate_actions, gate_provenance, preflight
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
@@ -81,6 +84,7 @@ class Session:
         self.id = info.id
         self.name = info.name
         self.found = info  # how it was when this handle was made
+        self.restored: RestoreReport | None = None  # what was restored, if `Hold.restore` made it
 
     def __repr__(self) -> str:
         return f"<Session {self.name} {self.id[:8]}>"
@@ -557,6 +561,33 @@ class Session:
                 hint="give a number from 1 to 65535",
             )
         return PortForward(self._link.forwarder(self.id), port, local, address)
+
+    # -- continuity -----------------------------------------------------------------------------
+
+    async def checkpoint(self, note: str = "", *, end: bool = False) -> Checkpoint:
+        """Write its processes to disk, with memory, files, terminal and pending input, and come
+        back when that is safely stored. It is frozen for a moment (`frozen_ms`) and runs on;
+        with `end` it does not run on: it is asleep until `Hold.restore`. If it cannot be done,
+        CheckpointFailed says why, and the session runs on. Needs level movable, or a program that
+        offers its own state, and the right `checkpoint`. Not repeated when the connection is
+        lost: `Hold.checkpoints` says whether it was made."""
+        request = checkpoints.MakeCheckpoint(0, self.id, end, note)
+        return (await self._link.ask(request, checkpoints.CheckpointMade, once=True)).checkpoint
+
+    async def can_move(self) -> Movability:
+        """Whether it could be checkpointed and moved now: for each process what stands in the way
+        or would be lost, why, and what would make it movable; with an estimate of how long it would
+        be frozen. Nothing is touched."""
+        shown = await self._link.ask(preflight.CanMove(0, self.id), preflight.CanMoveShown)
+        return shown.movability
+
+    async def pin(self) -> None:
+        """Keep it from being reaped, however long nobody uses it. `info().pinned` says so."""
+        await self._link.ask(m.Pin(0, self.id, True), m.Shown)
+
+    async def unpin(self) -> None:
+        """Let it be reaped again when it is idle."""
+        await self._link.ask(m.Pin(0, self.id, False), m.Shown)
 
     async def end(self) -> Ending:
         """End the session: hang up, then kill what remains. Gives its true ending."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from holdfast.model.checkpoint import CheckpointInfo
 from holdfast.model.graph import Graph, Process
 from holdfast.model.measured import ActionTrace
 from holdfast.model.record import Record
@@ -16,6 +17,9 @@ from holdfast.sdk.plain_text import plain
 StateName = Literal[
     "working", "prompt", "input", "secret", "stopped", "halted", "ended", "asleep", "lost"
 ]
+
+# To a program there is one kind of checkpoint: the host's own records of it stay with the host.
+Checkpoint = CheckpointInfo
 
 # What is waited for: a state, by its name or as the enum's member.
 WantedState = StateName | SessionState

@@ -20,6 +20,7 @@ from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.graph import Process
 from holdfast.model.info import SessionInfo
 from holdfast.model.limits import RECONNECT_DEADLINE_S
+from holdfast.model.restore import RestoreReport
 from holdfast.model.state import Ending, SessionState
 from holdfast.sdk.aio import command_run, hold, port_forward, session, turn
 from holdfast.sdk.aio.values import HostPeer, Piece, WantedState
@@ -200,6 +201,10 @@ class Session(Face[session.Session]):
     blame = waits(session.Session.blame)
     why = waits(session.Session.why)
     adopt = waits(session.Session.adopt)
+    checkpoint = waits(session.Session.checkpoint)
+    can_move = waits(session.Session.can_move)
+    pin = waits(session.Session.pin)
+    unpin = waits(session.Session.unpin)
     end = waits(session.Session.end)
 
     @property
@@ -213,6 +218,11 @@ class Session(Face[session.Session]):
     @property
     def found(self) -> SessionInfo:
         return self._of.found
+
+    @property
+    def restored(self) -> RestoreReport | None:
+        """What was restored, if `Hold.restore` made this handle."""
+        return self._of.restored
 
     def turn(
         self,
@@ -263,6 +273,8 @@ class Hold(Face[hold.Hold]):
     sessions = waits(hold.Hold.sessions)
     acknowledge = waits(hold.Hold.acknowledge)
     revive = waits_for(Session, hold.Hold.revive)
+    checkpoints = waits(hold.Hold.checkpoints)
+    restore = waits_for(Session, hold.Hold.restore)
     approvals = waits(hold.Hold.approvals)
     approve = waits(hold.Hold.approve)
     deny = waits(hold.Hold.deny)
