@@ -845,6 +845,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "is policy.",
         tests=(
             *_in(
+                "privileged/test_restore_conflicts",
+                "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
+            ),
+            *_in(
                 "process/test_admission_cli",
                 "test_a_turn_held_by_a_grant_outlives_the_daemon_and_ends_with_the_grant",
             ),
