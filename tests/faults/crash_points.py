@@ -53,6 +53,16 @@ CALLS = {
     "passing": ("holdfast.host.gate.session_gate", "SessionGate", "record_passing"),
     "asked": ("holdfast.host.gate.approval_notices", "ApprovalNotices", "asked"),
     "closed": ("holdfast.host.gate.approval_notices", "ApprovalNotices", "closed"),
+    "put_unread": ("holdfast.adapters.pty", "", "put_unread"),
+    "image_saved": ("holdfast.host.continuity.checkpoint_book", "CheckpointBook", "saved"),
+    "stored": ("holdfast.host.session.live_session", "LiveSession", "parcel_bytes"),
+    "answered": ("holdfast.adapters.criu.swrk", "", "answer"),
+    "facts": ("holdfast.host.continuity.restore_facts", "RestoreFacts", "of_bytes"),
+    "token": ("holdfast.host.session.fencing_token", "", "write"),
+    "asked_launcher": ("holdfast.adapters.launch.client", "", "_send"),
+    "recovered": ("holdfast.host.continuity.restore", "", "recover"),
+    "rise": ("holdfast.host.session_store", "SessionStore", "rise"),
+    "thaw": ("holdfast.adapters.halt.cgroup", "", "thaw"),
 }
 
 _CRASH = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +84,30 @@ def test_a_restore_says_what_did_not_come_back(hold: Hold) -> None:
             assert back.restored is not None and back.restored.checkpoint == older.id
             assert back.restored.inputs_lost == 1
             await back.wait_for(state="prompt", timeout=PATIENCE_S)
+
+    run(work())
+
+
+def test_an_open_file_that_changed_is_a_reason_to_refuse_a_restore_unless_it_is_a_log(
+    hold: Hold, tmp_path: Path
+) -> None:
+    data, log = tmp_path / "data", tmp_path / "log"
+
+    async def work() -> None:
+        async with reached(hold) as host:
+            session = await movable(host, "logging")
+            await session.submit(f"exec 5>{data} 6>>{log}; echo one >&5")
+            await session.checkpoint(end=True)
+            log.write_text("grown\n")
+            data.write_text("one\nmore\n")
+            with pytest.raises(errors.RestoreFailed, match="bad size"):
+                await host.restore("logging")
+            assert (await session.info()).state == "asleep"
+            data.write_text("one\n")
+            back = await host.restore("logging")
+            await back.submit("echo two >&5; echo two >&6")
+            assert data.read_text() == "one\ntwo\n"
+            assert log.read_text() == "grown\ntwo\n"
 
     run(work())
 

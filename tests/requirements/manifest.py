@@ -178,6 +178,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "privileged/test_restore_conflicts",
+                "test_a_session_keeps_the_name_that_it_had_last",
+            ),
+            *_in(
                 "privileged/test_checkpoints",
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
             ),
@@ -593,6 +597,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "What an actor may do is judged on the host at the moment of the input, per actor.",
         tests=(
             *_in(
+                "privileged/test_restore_conflicts",
+                "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
+            ),
+            *_in(
                 "privileged/test_checkpoint_agent",
                 "test_an_agent_may_checkpoint_only_with_the_right_and_only_its_own_sessions",
             ),
@@ -836,6 +844,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "The turn is requested, granted, yielded, handed off, revoked and expires; who is next "
         "is policy.",
         tests=(
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
+            ),
             *_in(
                 "process/test_admission_cli",
                 "test_a_turn_held_by_a_grant_outlives_the_daemon_and_ends_with_the_grant",
@@ -1151,6 +1163,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
             *_in(
+                "privileged/test_restore_conflicts",
+                "test_the_policy_of_a_session_that_is_asleep_stays_in_force",
+            ),
+            *_in(
                 "unit/test_approval_version",
                 "test_another_state_has_another_version",
             ),
@@ -1337,6 +1353,19 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An ended session leaves a tombstone with its true exit status, and its id never lives "
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_what_is_being_restored_is_not_given_up",
+                "test_what_was_lost_and_is_being_restored_is_not_followed",
+                "test_it_runs_although_whoever_asked_for_the_restore_is_gone",
+            ),
+            *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
+                "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
+                "test_a_restore_cut_off_by_a_kill_leaves_one_session",
+                "test_whoever_asked_to_end_it_leaves_while_criu_ends_it",
+            ),
             *_in(
                 "process/test_near_end",
                 "test_a_revived_session_begins_where_the_lost_one_was_and_runs_nothing_again",
@@ -1600,6 +1629,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",
                 "test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it",
                 "test_what_is_woken_at_once_is_still_found_at_its_relay",
+            ),
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_it_runs_although_whoever_asked_for_the_restore_is_gone",
+            ),
+            *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
+                "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
+                "test_a_restore_cut_off_by_a_kill_leaves_one_session",
+                "test_whoever_asked_to_end_it_leaves_while_criu_ends_it",
+            ),
+            *_in(
+                "unit/test_unread_input",
+                "test_lines_stay_lines_and_half_a_line_waits_for_its_end",
+                "test_an_end_of_input_that_was_typed_ahead_stays_one",
+                "test_a_zero_byte_that_was_typed_stays_one",
             ),
             *_in(
                 "privileged/test_checkpoint_agent",
@@ -2064,6 +2110,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
+                "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
+                "test_a_restore_cut_off_by_a_kill_leaves_one_session",
+            ),
+            *_in(
                 "unit/test_lease_again",
                 "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
                 "test_what_another_host_may_have_is_taken_only_on_somebodys_word",
@@ -2445,6 +2497,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A break is a signed record with a typed reason and a new entity with lineage, told to "
         "everybody who knows the session, never papered over.",
         tests=(
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_what_is_being_restored_is_not_given_up",
+                "test_what_was_lost_and_is_being_restored_is_not_followed",
+            ),
             *_in(
                 "privileged/test_checkpoints",
                 "test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint",

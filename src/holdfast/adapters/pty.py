@@ -210,6 +210,7 @@ def take_unread(master: int) -> bytes:
     slave = open_slave(master, os.O_NONBLOCK)
     try:
         before = termios.tcgetattr(slave)
+        lines = _in_whole_lines(slave) if before[3] & termios.ICANON else -1
         raw = termios.tcgetattr(slave)
         raw[3] &= ~(termios.ICANON | termios.ECHO)
         raw[_CC][termios.VMIN], raw[_CC][termios.VTIME] = 0, 0
@@ -220,9 +221,26 @@ def take_unread(master: int) -> bytes:
                 taken += more
         finally:
             termios.tcsetattr(slave, termios.TCSANOW, before)
-        return taken
+        return _with_ends_of_input(taken, lines, before[_CC][termios.VEOF])
     finally:
         os.close(slave)
+
+
+def _in_whole_lines(slave: int) -> int:
+    """In line mode: bytes that a program could read now, without what ends the input (^D)."""
+    (count,) = struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))
+    return int(count)
+
+
+def _with_ends_of_input(taken: bytes, lines: int, key: bytes) -> bytes:
+    """Where input was ended (^D), the kernel keeps a zero byte and a mark, and outside line mode
+    gives the byte alone: typed again it would be a character. The zero bytes are such ends if what
+    is in whole lines is longer by their number than the kernel counts."""
+    ends = taken.count(b"\0")
+    whole = max(taken.rfind(b"\n"), taken.rfind(b"\0")) + 1
+    if lines < 0 or key == _DISABLED or whole - ends != lines:
+        return taken
+    return taken.replace(b"\0", key)
 
 
 def _read_now(slave: int) -> bytes:

@@ -200,6 +200,7 @@ class Daemon:
             self.actors.authority,
             self.reach.over,
             self.continuity.latest_id,
+            self.continuity.is_restoring,
         )
         self.eviction = Eviction(self.continuity, self.store, self.registry)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
@@ -213,7 +214,7 @@ class Daemon:
     def _is_over_for_good(self, session: SessionId) -> bool:
         """It has ended, or another one follows it, with its policies."""
         stored = self.store.tombstone(session)
-        return stored is not None and not stored.can_be_followed
+        return stored is not None and not stored.may_come_back
 
     @cached_property
     def images(self) -> ImageStore:
@@ -240,7 +241,13 @@ class Daemon:
         provenance = ProvenanceRequests(self.store, actors, journal.gather)
         ways_in = InputRequests(self.operators.open_channel)
         revival = Revival(
-            self.store, self.lost, actors.authority, self.policies, actors, partial(start, self)
+            self.store,
+            self.lost,
+            actors.authority,
+            self.policies,
+            actors,
+            partial(start, self),
+            self.continuity.following,
         )
         rows = handlers(
             SessionRequests(

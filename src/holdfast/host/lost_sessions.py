@@ -24,7 +24,13 @@ from holdfast.keeper.boottime import boot_id
 from holdfast.model.actor import Actor
 from holdfast.model.discontinuity import DiscontinuityCause, DiscontinuityKind
 from holdfast.model.envelope import Right
-from holdfast.model.errors import EnvelopeExpired, HoldfastError, NotPermitted, StorageFailed
+from holdfast.model.errors import (
+    EnvelopeExpired,
+    HoldfastError,
+    NotPermitted,
+    RestoreFailed,
+    StorageFailed,
+)
 from holdfast.model.ids import SessionId
 from holdfast.model.info import InFlight, SessionInfo
 from holdfast.model.limits import JOURNAL_TYPED_ENTRIES
@@ -124,11 +130,13 @@ class LostSessions:
         authority: Authority,
         announce: Callable[[SessionId], None],
         last_checkpoint: Callable[[SessionId], str],
+        is_restoring: Callable[[SessionId], bool],
     ) -> None:
         """`announce`: relays hear whether this host still answers for a lost session;
-        `last_checkpoint`: its id, or ""."""
+        `last_checkpoint`: its id, or ""; `is_restoring`: whether it is about to live again."""
         self._store, self._listed, self._authority = store, listed, authority
         self._announce, self._last_checkpoint = announce, last_checkpoint
+        self._is_restoring = is_restoring
 
     def with_checkpoint(self, ending: Ending, session: SessionId) -> Ending:
         """Of a session that is being lost: with the checkpoint it may come back from."""
@@ -147,6 +155,10 @@ class LostSessions:
         info, ending = stored.info, stored.info.ending
         if ending is None or not (ending.checkpoint or ending.may_come_back):
             return stored
+        if self._is_restoring(info.id):
+            raise RestoreFailed(
+                f"{info.name} is being restored", hint="`hold ls` shows whether it runs"
+            )
         cause = ending.cause or DiscontinuityCause(
             DiscontinuityKind.GIVEN_UP, checkpoint=ending.checkpoint
         )
@@ -179,7 +191,7 @@ class LostSessions:
         """Those of them that the actor could end."""
         done = []
         for stored in (each for each in seen if each.is_lost):
-            with contextlib.suppress(NotPermitted, EnvelopeExpired):
+            with contextlib.suppress(NotPermitted, EnvelopeExpired, RestoreFailed):
                 done.append(self.acknowledge(actor, stored))
         return tuple(done)
 
@@ -188,6 +200,8 @@ class LostSessions:
         of the same unix user counts: nobody else may lead its operators elsewhere."""
         ending = stored.info.ending
         if ending is None or ending.lost is None or stored.successor or uid != stored.uid:
+            return
+        if self._is_restoring(stored.info.id):  # its id leads to itself
             return
         stored = stored.replace(
             info=stored.info.replace(ending=ending.replace(successor=successor))

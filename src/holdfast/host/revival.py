@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.core.access import inside_rules
@@ -73,7 +74,10 @@ class Revival:
         policies: CarriesOver,
         envelopes: CarriesOver,
         start: Start,
+        following: Callable[[SessionId], AbstractContextManager[None]],
     ) -> None:
+        """`following`: raises while the session is restored, and keeps it from being restored."""
+        self._following = following
         self._store, self._lost, self._authority = store, lost, authority
         self._policies, self._envelopes, self._start = policies, envelopes, start
 
@@ -92,7 +96,8 @@ class Revival:
                 self._envelopes.carry_over(info.id, session),
             ]
 
-        live = await self._start(actor, run, carry_over)
+        with self._following(info.id):
+            live = await self._start(actor, run, carry_over)
         note_writers(inside, live)
         left_behind = (*missing, *_left_behind(info))
         reported = near is not None and near.environment is not None

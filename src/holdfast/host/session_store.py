@@ -82,6 +82,11 @@ class Stored(Record):
         return self.is_unacknowledged or self.is_asleep
 
     @property
+    def may_come_back(self) -> bool:
+        """From a checkpoint, or in a successor: what was said of it for it alone is kept."""
+        return self.is_asleep or self.can_be_followed
+
+    @property
     def can_be_followed(self) -> bool:
         """It was lost, and nothing follows it yet."""
         return self.is_lost and not self.successor and self.info.pruned_at is None

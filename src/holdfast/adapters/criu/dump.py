@@ -211,6 +211,15 @@ def processes(place: Place) -> int:
     return len(cgroup.processes(place.cgroup))
 
 
+def runs(place: Place) -> bool:
+    """Whether its first process, with which all the others end, is not ending."""
+    try:
+        lines = procfs.read(f"/proc/{place.pid}/status").splitlines()
+    except OSError:
+        return False
+    return any(line.startswith(b"VmSize:") for line in lines)  # its memory goes first
+
+
 def is_traced(place: Place) -> bool:
     """Whether CRIU works on the tree at this moment. False too when there is none any more."""
     try:

@@ -110,25 +110,13 @@ class _Captured:
                 file.write(data)
 
 
-async def checkpoint(
-    host: CheckpointingHost,
-    live: LiveSession,
-    actor: str,
-    *,
-    note: str = "",
-    ends: bool = False,
-) -> Checkpoint:
-    """Of a session that runs. Raises CheckpointFailed, and what machine and store refuse."""
-    return await _Making(host, live, actor, note, ends).run()
-
-
 def clear_unfinished(state: str) -> None:
     """A daemon died over them."""
     shutil.rmtree(f"{state}/{_MAKING}", ignore_errors=True)
 
 
-class _Making:
-    """Of one checkpoint."""
+class Making:
+    """Of one checkpoint, of a session that runs."""
 
     def __init__(
         self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
@@ -142,7 +130,13 @@ class _Making:
         self._captured: _Captured | None = None
         self._made: Checkpoint | None = None
 
+    @property
+    def may_be_stopped(self) -> bool:
+        """Not once CRIU has been allowed to end the tree."""
+        return not (self._ends and self._made)
+
     async def run(self) -> Checkpoint:
+        """Raises CheckpointFailed, and what machine and store refuse."""
         live, actor = self._live, self._actor
         if not live.spec.level.reaches(Level.MOVABLE):
             raise LevelUnavailable(
@@ -166,8 +160,10 @@ class _Making:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Once: what waited is taken."""
-        if not self._over and not self._live.is_closed:
+        """Once: what waited is taken. Not of a tree that was ended with its checkpoint: the keeper
+        is about to say so, and then it is asleep."""
+        ended = not self.may_be_stopped and not criu.runs(self._live.spec.place)
+        if not self._over and not self._live.is_closed and not ended:
             self._live.handle(ev.CheckpointOver(HOST_ACTOR, now()))
         self._over = True
 
@@ -222,7 +218,7 @@ class _Making:
             if not self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
         except BaseException:
-            if self._ends and self._made is not None:  # it was stored, and the tree runs on
+            if not self.may_be_stopped and criu.runs(place):  # so it is not in its checkpoint
                 await self._host.images.delete(self._id)
             raise
         finally:
@@ -275,8 +271,13 @@ def _reason(error: BaseException) -> str:
 async def settle_interrupted(live: LiveSession) -> None:
     """The daemon before was about to have the tree ended with its checkpoint. CRIU may be doing so,
     or found that nobody answers it and lets the tree run on; while it works it traces the tree."""
-    while not live.is_closed:
-        if not criu.is_traced(live.spec.place):
+    place, let_go = live.spec.place, False
+    while not live.is_closed and criu.runs(place):  # if it does not, its keeper is about to say so
+        if criu.is_traced(place):
+            let_go = False
+        elif let_go:  # twice: CRIU lets it go also a moment before it ends
             live.handle(ev.CheckpointOver(HOST_ACTOR, now()))
             return
+        else:
+            let_go = True
         await asyncio.sleep(_TRACED_LOOK_S)

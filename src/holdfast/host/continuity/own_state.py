@@ -88,7 +88,7 @@ async def checkpoint(
         )
     live.handle(ev.CheckpointAsked(actor, now(), ends, passed))
     id = CheckpointId.of_random(os.urandom(16))
-    directory = f"{host.home.state}/{_MAKING}/{id}"
+    directory, killed = f"{host.home.state}/{_MAKING}/{id}", False
     try:
         try:
             made = await _save(host, live, actor, note, ends, id, directory)
@@ -101,6 +101,7 @@ async def checkpoint(
                 await host.images.delete(id)
                 raise
             live.kill()
+            killed = True
             await asyncio.wait_for(asyncio.shield(live.closing.tombstone), _ENDS_S)
         return made
     except BaseException as error:
@@ -109,7 +110,7 @@ async def checkpoint(
             live.journal.happened(actor, entries.CheckpointFailedEntry(why or "it was given up"))
         raise
     finally:
-        if not live.is_closed:
+        if not (live.is_closed or killed):  # its keeper is about to say that it is gone
             live.handle(ev.CheckpointOver(HOST_ACTOR, now()))
         await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 

@@ -144,3 +144,5 @@ async def bring_back(asleep: Iterable[Stored], wakes: Wakes) -> None:
             await wakes.wake(stored, stored.returns_for)
         except HoldfastError as error:
             log.error("%s stays asleep: %s", stored.info.name, error.message)
+        except Exception:  # the others must come back all the same
+            log.exception("%s stays asleep", stored.info.name)

@@ -55,6 +55,7 @@ from holdfast.model.errors import (
     GateRefused,
     RestoreFailed,
     SessionEnded,
+    StorageFailed,
     session_over,
     why_not,
 )
@@ -228,23 +229,30 @@ class _Restore:
                 inputs_lost=lost,
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
             )
-            live = self._revive(kept, restored, bell, epoch, leasing, report)
+            live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
             live.deposit()
             undo.pop_all()
-        # From here on it is in custody, and alive.
+        # From here on it is in custody, and alive, whether or not somebody still waits for it.
         daemon.store.rise(self._session)
         daemon.registry.risen(live)
         daemon.watch(live)
         live.start()
-        await live.journal.sync()
-        daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
-        if not self._is_own:
-            await asyncio.to_thread(cgroup.thaw, live.spec.place.cgroup)
+        await asyncio.shield(live.spawn(self._let_run(live, stored)))
         self._passed("run")
-        daemon.operators.follow(live)
-        daemon.session_began(live)
         log.info("%s restored from %s, epoch %d", live.spec.name, checkpoint.id, epoch)
         return live, report.replace(phases=tuple(self._phases))
+
+    async def _let_run(self, live: LiveSession, stored: Stored) -> None:
+        daemon = self._daemon
+        await live.journal.sync()
+        try:
+            daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
+        except StorageFailed as error:  # needed only if it is lost
+            log.error("what is known of %s: %s", self._session, error)
+        if not self._is_own:
+            await live.halts.begin()
+        daemon.operators.follow(live)
+        daemon.session_began(live)
 
     async def _launch_again(
         self, kept: StateBlob, epoch: int, undo: contextlib.ExitStack
@@ -302,13 +310,15 @@ class _Restore:
         kept: StateBlob,
         restored: RestoredTree,
         bell: int,
+        name: str,
         epoch: int,
         leasing: SessionLease | None,
         report: RestoreReport,
     ) -> LiveSession:
         """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
         daemon, launched = self._daemon, restored.launched
-        spec = kept.spec.replace(place=launched.place, epoch=epoch)
+        # It keeps the name that it had last: that one was reserved.
+        spec = kept.spec.replace(name=name, place=launched.place, epoch=epoch)
         with contextlib.ExitStack() as ours:  # until the live session has them
             keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
             ours.callback(keeper.close)

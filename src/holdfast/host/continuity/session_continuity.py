@@ -6,10 +6,11 @@ One thing at a time with each session: two restores of one would be two lives.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class SessionContinuity:
@@ -33,6 +35,7 @@ class SessionContinuity:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.restoring: set[SessionId] = set()  # their processes are not strays
+        self._followed: set[SessionId] = set()  # a successor of theirs is being started
 
     def clear_unfinished(self) -> None:
         """What an earlier daemon was putting together when it died."""
@@ -43,16 +46,26 @@ class SessionContinuity:
         self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
     ) -> Checkpoint:
         """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
-        session is asleep afterwards."""
+        session is asleep afterwards. Whoever asks may leave: that stops it, until the tree may be
+        ended."""
         daemon = self._daemon
         if own_state.is_offered(daemon.home, live):
-            return await own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
-        return await checkpoint.checkpoint(daemon, live, actor, note=note, ends=ends)
+            saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+            return await _carried_on(saving, lambda: not ends)
+        making = checkpoint.Making(daemon, live, actor, note, ends)
+        return await _carried_on(making.run(), lambda: making.may_be_stopped)
 
     async def restore(
         self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
     ) -> tuple[LiveSession, RestoreReport]:
-        """See restore.py. Whether the actor may is the caller's matter."""
+        """See restore.py. Whether the actor may is the caller's matter. It is done also if the
+        caller leaves: a launcher at work cannot be stopped, and nothing else may happen to the
+        session meanwhile."""
+        return await _carried_on(self._restore(found, actor, host_is_dead), lambda: False)
+
+    async def _restore(
+        self, found: Checkpoint, actor: str, host_is_dead: bool
+    ) -> tuple[LiveSession, RestoreReport]:
         with self._alone(found.session):
             live, report = await restore.restore(
                 self._daemon, found, actor, host_is_dead=host_is_dead
@@ -101,10 +114,28 @@ class SessionContinuity:
             return ""
         return found or ""
 
+    def is_restoring(self, session: SessionId) -> bool:
+        return session in self.restoring
+
     @contextlib.contextmanager
-    def _alone(self, session: SessionId) -> Iterator[None]:
+    def following(self, session: SessionId) -> Iterator[None]:
+        """While a successor of it is started: it is not restored, nor followed by another one."""
+        self._check_nothing_begun(session)
+        self._followed.add(session)
+        try:
+            yield
+        finally:
+            self._followed.discard(session)
+
+    def _check_nothing_begun(self, session: SessionId) -> None:
         if session in self.restoring:
             raise RestoreFailed("it is being restored already", hint="`hold ls` shows it")
+        if session in self._followed:
+            raise RestoreFailed("a successor of it is being started", hint="`hold ls` shows it")
+
+    @contextlib.contextmanager
+    def _alone(self, session: SessionId) -> Iterator[None]:
+        self._check_nothing_begun(session)
         if session in self._daemon.registry.live:
             raise RestoreFailed("it runs")
         self.restoring.add(session)
@@ -112,6 +143,29 @@ class SessionContinuity:
             yield
         finally:
             self.restoring.discard(session)
+
+
+async def _carried_on(work: Coroutine[Any, Any, _T], may_be_stopped: Callable[[], bool]) -> _T:
+    """Its result. If the caller is cancelled it is stopped only if it may be, and else ends by
+    itself."""
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if may_be_stopped():
+            task.cancel()
+        _unwaited.add(task)
+        task.add_done_callback(_ended)
+        raise
+
+
+_unwaited: set[asyncio.Task[Any]] = set()  # the loop itself would forget them
+
+
+def _ended(task: asyncio.Task[Any]) -> None:
+    _unwaited.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("nobody waits for it any more, and it failed: %s", error)
 
 
 def _rehomed(live: LiveSession, report: RestoreReport, found: Checkpoint) -> RehomedEvent:

@@ -195,6 +195,14 @@ class HaltControl:
                 cgroup.ask_to_freeze(self._place.cgroup)
         self.reconcile()
 
+    async def begin(self) -> None:
+        """What was restored has stood still until everybody knows of it. It runs from now on, if
+        nobody has halted or fenced it meanwhile."""
+        async with self._lock:
+            if not (self._is_closed() or self._decided.state.is_stopped):
+                with contextlib.suppress(OSError):  # the tree may be ending
+                    await asyncio.to_thread(cgroup.thaw, self._place.cgroup)
+
     def reconcile(self) -> None:
         """The tree stands still, or runs, as halt and lease have it now: the keeper or an earlier
         daemon may have left it otherwise."""

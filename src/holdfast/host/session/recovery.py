@@ -67,12 +67,13 @@ def recover(
         spec = parcel.spec
         lease = daemon.leases.carry_on(spec.id, spec.process_tag, parcel.lease)
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, lease)
+    missed = missed_changes(daemon.actors.authority, parcel.spec.uid, live.scopes(), recent)
     if restored is not None:
         live.journal.happened(restored.actor, restored.entry, forced=True)
+        for by, body in missed:
+            live.journal.happened(by, body)
         recent = [entry for entry in recent if entry.seq <= restored.through]
     live.journal.settle_inputs(ledger, recent)
-    authority, scopes = daemon.actors.authority, live.scopes()
-    missed = missed_changes(authority, parcel.spec.uid, scopes, recent)
     if restored is None:
         live.journal.carried_on(live.core.turn.holder or HOST_ACTOR, missed)
     directory = daemon.store.directory(parcel.spec.id)

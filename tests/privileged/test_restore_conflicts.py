@@ -1,0 +1,146 @@
+"""What changed between a checkpoint and its restore, and what else is wanted of the session
+meanwhile: the name it got, the policies it is under, who was revoked, who starts a successor."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from privileged.checkpointing import (
+    entries,
+    put_to_sleep,
+    restored,
+    skip_unless_possible,
+    started,
+    until,
+)
+from process.acting import add_actor
+from process.commanding import PATIENCE_S, Hold
+from process.recorded import host_dies
+
+# Enough that a restore of it takes longer than a command needs to arrive.
+_LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _possible() -> None:
+    skip_unless_possible()
+
+
+@pytest.fixture(scope="module")
+def hold(_possible: None) -> Iterator[Hold]:
+    hold = Hold()
+    try:
+        hold.ok("up", "-d")
+        yield hold
+    finally:
+        hold.close()
+
+
+@pytest.mark.requirement("S2")
+def test_a_session_keeps_the_name_that_it_had_last(hold: Hold) -> None:
+    session = started(hold, "first")
+    made = hold.json("checkpoint", "first")
+    hold.ok("rename", "first", "second")
+    other = started(hold, "first")
+    put_to_sleep(hold, "second")
+    assert restored(hold, made["id"])["id"] == session
+    assert hold.json("show", "second")["id"] == session
+    assert hold.json("show", "first")["id"] == other
+
+
+@pytest.mark.requirement("A8")
+def test_the_policy_of_a_session_that_is_asleep_stays_in_force(hold: Hold) -> None:
+    started(hold, "governed")
+    hold.ok("policy", "set", "starter:hold-destructive", "--session", "governed")
+    before = hold.ok("policy", "show", "governed")
+    assert "hold-destructive" in before
+    put_to_sleep(hold, "governed")
+    started(hold, "another")
+    hold.ok("policy", "set", "starter:agents-observe", "--session", "another")
+    restored(hold, "governed")
+    assert hold.ok("policy", "show", "governed") == before
+
+
+@pytest.mark.requirement("A2", "A4")
+def test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so(hold: Hold) -> None:
+    started(hold, "revoking")
+    bot = add_actor(hold, "passing", "execute", "revoking")
+    hold.ok("--as", "passing", "turn", "revoking", "request")
+    put_to_sleep(hold, "revoking")
+    hold.ok("actor", "revoke", "passing")
+    restored(hold, "revoking")
+    assert "passing" not in hold.ok("turn", "revoking")
+    assert [each["body"]["subject"] for each in entries(hold, "revoking", "actor_revoked")] == [bot]
+    hold.ok("verify", "revoking")
+
+
+@pytest.mark.requirement("A9", "N9")
+def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
+    session = _slow(hold, "slow")
+    put_to_sleep(hold, "slow")
+    restoring = _begun(hold, session)
+    assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
+    _check_it_alone_lives(hold, session, restoring)
+
+
+@pytest.mark.requirement("A9", "N9")
+@pytest.mark.parametrize("instead", ["revive", "acknowledge"])
+def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> None:
+    hold = Hold()
+    try:
+        hold.ok("up", "-d")
+        session = _slow(hold, "slow")
+        hold.json("checkpoint", "slow")
+        host_dies(hold)
+        hold.ok("up", "-d")
+        restoring = _begun(hold, session)
+        assert "being restored" in hold.fails("restore_failed", instead, session)
+        _check_it_alone_lives(hold, session, restoring)
+    finally:
+        hold.close()
+
+
+@pytest.mark.requirement("M2", "A9")
+def test_it_runs_although_whoever_asked_for_the_restore_is_gone(hold: Hold) -> None:
+    session = _slow(hold, "left")
+    put_to_sleep(hold, "left")
+    restoring = _begun(hold, session)
+    until(lambda: Path(f"{hold.home}/run/keepers/{session}.sock").exists(), "it is not restored")
+    restoring.kill()
+    restoring.wait()
+    until(lambda: not _restores(hold), "it is restored, or not")
+    if hold.json("show", session)["state"] == "asleep":
+        restored(hold, session)
+    hold.ok("send", session, "--enter", "x")
+    hold.ok("wait", session, "--for", "exit", "--timeout", "20")
+
+
+def _slow(hold: Hold, name: str) -> str:
+    session = started(hold, name, "python3", "-c", _LARGE, prompt=False)
+    hold.ok("wait", name, "--for", "text:ready", "--timeout", "30")
+    return session
+
+
+def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
+    """A restore of it, which takes a while."""
+    restoring = hold.start("restore", session)
+    until(lambda: _restores(hold), "no restore begins")
+    return restoring
+
+
+def _restores(hold: Hold) -> bool:
+    place = Path(hold.home, "restoring")
+    return place.exists() and any(place.iterdir())
+
+
+def _check_it_alone_lives(hold: Hold, session: str, restoring: subprocess.Popen[bytes]) -> None:
+    _, complaint = restoring.communicate(timeout=PATIENCE_S)
+    assert restoring.returncode == 0, complaint
+    assert [each["id"] for each in hold.json("ls") if each["name"] == "slow"] == [session]
+    hold.ok("verify", session)
+    hold.ok("send", session, "--enter", "x")
+    hold.ok("wait", session, "--for", "exit", "--timeout", "20")
