@@ -52,6 +52,20 @@ def test_a_session_keeps_the_name_that_it_had_last(hold: Hold) -> None:
     assert hold.json("show", "first")["id"] == other
 
 
+@pytest.mark.requirement("S1", "A9")
+def test_a_session_that_is_asleep_can_be_ended_by_whoever_may_end_it(hold: Hold) -> None:
+    session = started(hold, "unwanted")
+    made = put_to_sleep(hold, "unwanted")
+    add_actor(hold, "keen", "execute", "unwanted")
+    hold.fails("not_permitted", "--as", "keen", "end", session)
+    assert hold.json("show", session)["state"] == "asleep"
+    assert hold.json("end", session)["state"] == "lost"
+    shown = hold.json("show", session)
+    assert shown["ending"]["cause"]["kind"] == "given_up" and shown["acknowledged_by"]
+    hold.fails("session_ended", "restore", made["id"])
+    hold.fails("session_lost", "end", session)
+
+
 @pytest.mark.requirement("A8")
 def test_the_policy_of_a_session_that_is_asleep_stays_in_force(hold: Hold) -> None:
     started(hold, "governed")

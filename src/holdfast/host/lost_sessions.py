@@ -170,6 +170,13 @@ class LostSessions:
             self._listed.updated(stored)
         return stored
 
+    def give_up(self, actor: Actor, stored: Stored) -> Stored:
+        """Somebody ends a session that is asleep: it is not restored, and nobody need acknowledge
+        that."""
+        info = stored.info
+        self._authority.check(actor.id, Right.END, info.id, info.labels, clock.now())
+        return self.acknowledge(actor, self.close_for_good(stored))
+
     def acknowledge(self, actor: Actor, stored: Stored) -> Stored:
         """Recorded with the actor's name, in the tombstone: the journal is closed for good. The
         first to acknowledge a session stays the one. Needs the right to end it, because what is

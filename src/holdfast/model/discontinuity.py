@@ -18,7 +18,7 @@ class DiscontinuityKind(StrEnum):
     CHAIN_BREAK = "chain_break"  # records of the journal are missing, moved or of another session
     CONFLICTING_CHAINS = "conflicting_chains"  # the host signed two histories
     CORRUPTION = "corruption"  # records of the journal are not as they were written
-    GIVEN_UP = "given_up"  # it was asleep, and somebody started a successor instead of restoring it
+    GIVEN_UP = "given_up"  # it was asleep, and somebody ended it, or started a successor
     UNKNOWN = "unknown"  # an older version recorded it, or a newer one in a way not known here
 
 

@@ -165,8 +165,10 @@ class SessionRequests:
 
     def end(
         self, operator: OperatorConnection, request: m.End, found: Found
-    ) -> Awaitable[m.Answer]:
+    ) -> m.Answer | Awaitable[m.Answer]:
         if isinstance(found, Stored):
+            if found.is_asleep:
+                return m.Shown(request.id, self._lost.give_up(operator.actor, found).info)
             raise session_over("the session", found.info.ending, how="has ended already")
         actor = operator.actor.id
         if not found.gate.in_force:

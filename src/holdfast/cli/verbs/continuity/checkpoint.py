@@ -31,7 +31,7 @@ def parser() -> Parser:
 def run(options: Options) -> None:
     with Host(client="hold checkpoint") as host:
         request = MakeCheckpoint(0, options.session, options.end, options.note)
-        made = host.ask(request, CheckpointMade).checkpoint
+        made = host.ask(request, CheckpointMade, once=True).checkpoint
     if options.json:
         print_json(made.pack())
         return

@@ -84,6 +84,4 @@ def _list(options: Options) -> None:
         )
         for each in found
     ]
-    print(
-        table(("CHECKPOINT", "SESSION", "MADE", "BY", "EPOCH", "SIZE", "STOOD STILL", "NOTE"), rows)
-    )
+    print(table(("CHECKPOINT", "SESSION", "MADE", "BY", "EPOCH", "SIZE", "FROZEN", "NOTE"), rows))

@@ -36,7 +36,7 @@ def run(options: Options) -> None:
     with Host(client="hold restore") as host:
         dead = options.i_know_the_host_is_dead
         request = Restore(0, options.target, options.cold, dead)
-        restored = host.ask(request, Restored)
+        restored = host.ask(request, Restored, once=True)
     info, report = restored.info, restored.report
     if options.json:
         print_json({**info.pack(), "restore": report.pack()})
@@ -52,6 +52,6 @@ def run(options: Options) -> None:
 def _say_what_is_missing(report: RestoreReport) -> None:
     if report.inputs_lost:
         lost = counted(report.inputs_lost, "recorded input")
-        print(f"  {lost} came after the checkpoint and are not part of it")
+        print(f"  not part of it: {lost} that came after the checkpoint")
     for each in report.reset:
         print(f"  reset: {each.local} to {each.peer}, of {sanitize(each.process)} ({each.pid})")
