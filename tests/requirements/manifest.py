@@ -39,6 +39,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "client, its creator, a login or the daemon went away.",
         tests=(
             *_in(
+                "privileged/test_restore_conflicts",
+                "test_a_session_that_is_asleep_can_be_ended_by_whoever_may_end_it",
+            ),
+            *_in(
                 "privileged/test_from_inside",
                 "test_a_host_is_not_started_from_inside_its_own_session",
             ),
@@ -1353,6 +1357,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An ended session leaves a tombstone with its true exit status, and its id never lives "
         "again. A lost one is told apart from it everywhere, and resolves to its successor.",
         tests=(
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_a_session_that_is_asleep_can_be_ended_by_whoever_may_end_it",
+            ),
             *_in(
                 "privileged/test_restore_conflicts",
                 "test_what_is_being_restored_is_not_given_up",
