@@ -117,6 +117,13 @@ def test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it(box: Faraway, vi
     axe.check(visitor, "asleep-opened")
     restored(box.host, "dozing")
     until_back(visitor)
+    put_to_sleep(box.host, "dozing")
+    until_asleep(visitor)
+    shown = visitor.at("session-restore").bounding_box()
+    dock = visitor.page.locator(".dock").bounding_box()
+    assert shown and dock, "both are drawn"
+    assert shown["y"] + shown["height"] <= dock["y"] + dock["height"], "what wakes it is in view"
+    visitor.shot("asleep-in-view")
 
 
 @pytest.mark.requirement("M2")

@@ -20,10 +20,11 @@ export function StandstillCard({ controller, machine }: { controller: SessionCon
       data-testid="session-banner"
       data-code={link.value.at}
     >
-      <Facts facts={facts} />
+      {/* First: a phone has no room for all of the facts. */}
       <div class="actions row">
         <BringBack controller={controller} machine={machine} way={way} />
       </div>
+      <Facts facts={facts} />
     </section>
   )
 }
