@@ -253,6 +253,7 @@ __hold_write_state() {
     builtin printf 'umask 1\0'
     builtin umask
     builtin printf '\0bash 1\0'
+    builtin : "${BASH_ARGV0-}" # has its value from when it was looked at last
     builtin declare -p
     builtin printf '\0bashaliases 1\0'
     builtin alias -p

@@ -136,7 +136,7 @@ def file_at(root: str, path: str) -> NeededFile | None:
         with open(os.open(root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             head = file.read(_ELF_HEAD_BYTES)
             return NeededFile(path, os.fstat(file.fileno()).st_size, _build_id(head))
-    except OSError:
+    except (OSError, ValueError):  # there is no path with a zero byte either
         return None
 
 
