@@ -464,6 +464,7 @@ class CheckpointInvalid(HoldfastError):
 
     code = "checkpoint_invalid"
     exit_status = 65
+    chunk = ""  # of the store: the name of the one that is missing or damaged
 
 
 class RestoreFailed(HoldfastError):

@@ -20,12 +20,6 @@ from holdfast.ports.blob_store import BlobStore
 _ASIDE = ".incoming"
 
 
-class DamagedChunk(CheckpointInvalid):
-    """One chunk is missing or no good; `name` says which."""
-
-    name: str = ""
-
-
 class ImageReader:
     """Of one checkpoint."""
 
@@ -94,8 +88,8 @@ class ImageReader:
             if self._key_of and not hmac.compare_digest(self._key_of(data), chunk.key):
                 raise CheckpointInvalid("a chunk does not have its digest")
         except CheckpointInvalid as error:
-            damaged = DamagedChunk(f"{error.message} (chunk {name.partition('/')[2][:16]})")
-            damaged.name = name
+            damaged = CheckpointInvalid(f"{error.message} (chunk {name.partition('/')[2][:16]})")
+            damaged.chunk = name
             raise damaged from error
         return data
 

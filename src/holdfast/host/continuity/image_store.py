@@ -31,7 +31,7 @@ from holdfast.host.continuity.image_census import ImageCensus
 from holdfast.host.continuity.image_cipher import ImageCipher, chunk_name
 from holdfast.host.continuity.image_job import ImageJob, Progress
 from holdfast.host.continuity.image_manifest import ZEROS, Manifest
-from holdfast.host.continuity.image_reader import DamagedChunk, ImageReader
+from holdfast.host.continuity.image_reader import ImageReader
 from holdfast.host.continuity.image_writer import ImageWriter
 from holdfast.model.checkpoint import Checkpoint, CheckpointDescription, CheckpointId
 from holdfast.model.errors import (
@@ -181,8 +181,8 @@ class ImageStore:
         try:
             self._reader(manifest).read_into(directory, job)
         except CheckpointInvalid as error:
-            if isinstance(error, DamagedChunk) and self._census is not None:
-                self._census.forget(error.name)  # the next save stores it again
+            if error.chunk and self._census is not None:
+                self._census.forget(error.chunk)  # the next save stores it again
             raise _of_checkpoint(manifest.checkpoint.id, error) from error
         return manifest.checkpoint
 

@@ -143,6 +143,7 @@ class ShellCommands:
         self.exec: Execution | None = None  # the one that runs
         self._line: asyncio.Future[LineShown] | None = None  # the text at the prompt, asked for
         self._lines_due = 0  # answers that came too late to be believed, if they still come
+        self._found_silent = (0.0, 0.0)  # its last Enter and report, when it was found silent
         self._line_disputed = False  # another answer than the first came to one question
         self.lines_begun = 0  # so often the shell began a line, or asked for a first one
         self._prompt_text = ""  # as the shell last said
@@ -567,10 +568,14 @@ class ShellCommands:
         shell took its place, or it wants the rest of a command line."""
         if not self._spec.shell or self._at.enter <= self._at.prompt:
             return False
+        since = (self._at.enter, self._at.heard)
+        if since == self._found_silent:
+            return True  # a resize wakes it for a moment, and it reports no more for that
         quiet = self._loop.time() - max(self._at.enter, self._at.typed, self._at.heard)
-        if quiet < BEGIN_WAIT_S or self._unread():
+        if quiet < BEGIN_WAIT_S or self._unread() or self._activity() is not SessionState.PROMPT:
             return False
-        return self._activity() is SessionState.PROMPT
+        self._found_silent = since
+        return True
 
     def _unread(self) -> bool:
         """Whether something was typed that the shell has not read."""
