@@ -68,6 +68,8 @@ NOT_AS_ROOT = {
     "set_relays": "the host would dial what is made up here",
     "run": "it starts processes, a few hundred a second",
     "end": "it ends the session that the rest is about",
+    "checkpoint": "it may put that session to sleep",
+    "reap": "so may it",
     "grant": "it would give the other actor what it must not have",
     "revoke": "it would take from it what it is to have",
     "revoke_actor": "the same",
