@@ -96,7 +96,7 @@ _HELD_MS = 2000  # longer than the button asks for
 
 
 def hold_down(visitor: Visitor, testid: str) -> None:
-    """Press and hold a button that wants to be meant; again if it was redrawn meanwhile."""
+    """Press and hold a button that wants to be meant; again if it had no effect."""
 
     def held() -> bool:
         button = visitor.at(testid)
