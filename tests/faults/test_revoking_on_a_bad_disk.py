@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from faults.test_storage import fill, mount
 from holdfast.model.envelope import ALL, Envelope, Right, Scope
 from holdfast.model.errors import InviteInvalid, StorageFailed
+from process.waiting import until
 from unit.admitting import FakeDaemon, restarted
 from unit.granting import HOST, NOW, Party
 

@@ -36,11 +36,8 @@ AFTER_TYPING = ["after-note", "after-take", "before-type", "after-type"]
 
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 async def _kill(host: FaultHost) -> None:

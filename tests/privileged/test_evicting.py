@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from privileged.checkpointing import entries, said, skip_unless_possible, started, until
+from privileged.checkpointing import entries, said, skip_unless_possible, started
 from process.commanding import Hold
 from process.recorded import add_actor
 from process.terminals import Terminal
+from process.waiting import until
 
 SOON = "idle_movable_s = 1\nidle_contained_s = 1\nidle_warning_s = 1\n"
 
@@ -22,11 +23,8 @@ SOON = "idle_movable_s = 1\nidle_contained_s = 1\nidle_warning_s = 1\n"
 @pytest.fixture
 def fresh_home() -> Iterator[Hold]:
     skip_unless_possible()
-    hold = Hold()
-    try:
+    with Hold() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture
@@ -45,7 +43,7 @@ def test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec(hold: Hold) -
     session = started(hold, "work")
     assert said(hold, "work", "export KEPT=yes; echo $$") != ""
     pid = said(hold, "work", "echo $$")
-    until(lambda: asleep(hold, "work"), "it is never evicted")
+    until("it is never evicted", lambda: asleep(hold, "work"))
     (listed,) = hold.json("ls")
     assert (listed["id"], listed["state"], listed["pid"]) == (session, "asleep", 0)
     assert "asleep" in hold.ok("ls")
@@ -63,19 +61,16 @@ def test_an_idle_session_is_evicted_stays_listed_and_wakes_on_exec(hold: Hold) -
 def test_attaching_wakes_it_and_whoever_is_attached_keeps_it(hold: Hold) -> None:
     started(hold, "work")
     said(hold, "work", "echo before-it-slept")
-    until(lambda: asleep(hold, "work"), "it is never evicted")
-    terminal = Terminal(hold, "attach", "--scrollback", "work")
-    try:
+    until("it is never evicted", lambda: asleep(hold, "work"))
+    with contextlib.closing(Terminal(hold, "attach", "--scrollback", "work")) as terminal:
         terminal.until_shown("attached to")
         terminal.until_shown("before-it-slept")
         idle_until = time.monotonic() + 4
         started(hold, "other")
-        until(lambda: asleep(hold, "other"), "the other is not evicted")
-        until(lambda: time.monotonic() > idle_until, "time stands still")
+        until("the other is not evicted", lambda: asleep(hold, "other"))
+        until("time stands still", lambda: time.monotonic() > idle_until)
         assert not asleep(hold, "work")
-    finally:
-        terminal.close()
-    until(lambda: asleep(hold, "work"), "it does not sleep again")
+    until("it does not sleep again", lambda: asleep(hold, "work"))
 
 
 @pytest.mark.requirement("M9")
@@ -91,7 +86,7 @@ def test_who_may_not_see_it_does_not_wake_it(hold: Hold) -> None:
     add_actor(hold, "stranger", "read")
     started(hold, "work")
     hold.ok("revoke", "stranger", "--all")
-    until(lambda: asleep(hold, "work"), "it is never evicted")
+    until("it is never evicted", lambda: asleep(hold, "work"))
     hold("--as", "stranger", "exec", "work", "--", "true")
     assert asleep(hold, "work")
 
@@ -103,7 +98,7 @@ def test_beyond_the_bound_the_one_used_longest_ago_sleeps(fresh_home: Hold) -> N
     fresh_home.ok("up", "-d")
     started(fresh_home, "first")
     started(fresh_home, "second")
-    until(lambda: asleep(fresh_home, "first"), "none is evicted")
+    until("none is evicted", lambda: asleep(fresh_home, "first"))
     assert not asleep(fresh_home, "second")
     (entry,) = entries(fresh_home, "first", "reaped")
     assert "more than 1 idle sessions are resident" in entry["body"]["why"]
@@ -113,7 +108,7 @@ def test_beyond_the_bound_the_one_used_longest_ago_sleeps(fresh_home: Hold) -> N
 def test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it(hold: Hold) -> None:
     session = started(hold, "work")
     said(hold, "work", "true")
-    until(lambda: asleep(hold, "work"), "it is never evicted")
+    until("it is never evicted", lambda: asleep(hold, "work"))
     watching = hold.start("watch", "--json")
     assert watching.stdout is not None
     try:
@@ -140,12 +135,12 @@ def test_a_connection_to_its_forwarded_port_wakes_it(hold: Hold) -> None:
         local = free.getsockname()[1]
     forward = hold.start("forward", "work", f"9:{local}")
     try:
-        until(lambda: asleep(hold, "work"), "it is never evicted")
+        until("it is never evicted", lambda: asleep(hold, "work"))
         assert forward.poll() is None, "it goes on"
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", local)) as to:
             to.settimeout(20)
             to.recv(1)
-        until(lambda: len(entries(hold, "work", "restored")) == 1, "it does not wake")
+        until("it does not wake", lambda: len(entries(hold, "work", "restored")) == 1)
     finally:
         forward.kill()
         forward.communicate()

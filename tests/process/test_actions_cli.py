@@ -548,11 +548,8 @@ def _first_answer(host: Host, io: Any, request: Act) -> object:
     from holdfast.sdk.client_core.client_machine import finish
     from holdfast.sdk.client_core.exec_reader import ExecReader
 
-    reader = ExecReader(io, request)
-    try:
+    with contextlib.closing(ExecReader(io, request)) as reader:
         return finish(reader.next())
-    finally:
-        reader.close()
 
 
 # -- other shells -----------------------------------------------------------------------------

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
 from process.recorded import log
+from process.waiting import until
 
 COUNTER = str(Path(__file__).resolve().parents[2] / "examples" / "keep_a_counter.py")
 # The same in a language without our SDK: two files and a signal.
@@ -31,13 +30,6 @@ def hold(fresh_home: Hold) -> Hold:
     Path(fresh_home.home, "config.toml").write_text('level = "plain"\n')
     fresh_home.ok("up", "-d")
     return fresh_home
-
-
-def until(what: str, true: Any) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < deadline, what
-    return found
 
 
 def counted(hold: Hold) -> int:
