@@ -204,7 +204,7 @@ class Daemon:
         )
         self.eviction = Eviction(self.continuity, self.store, self.registry)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
-        self.operators.table = self._request_table()
+        self.operators.answer = self._request_table().answer
         self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one

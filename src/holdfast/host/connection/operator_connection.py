@@ -98,6 +98,7 @@ class OperatorConnection:
             self.user, self.is_trusted = f"session {inside.session}", False
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
+        self.identity: OperatorId  # from then on: under which its inputs are counted
         self.claimed_id: OperatorId | None = None  # as its Hello said
         # Of its unix user, by the kernel; or the one behind it, from inside; or proven by a channel
         self.local_actor: Actor
@@ -218,13 +219,6 @@ class OperatorConnection:
     def has_greeted(self) -> bool:
         return self.id is not None
 
-    @property
-    def identity(self) -> OperatorId:
-        """Under which its inputs are counted."""
-        if self.id is None:
-            raise ProtocolViolation("the first message must be hello")
-        return self.id
-
     def acts_as(self, actor: ActorId) -> bool:
         """Before its greeting a connection acts as nobody."""
         return self.id is not None and self.actor.id == actor
@@ -236,7 +230,7 @@ class OperatorConnection:
             raise ProtocolViolation("an operator says who it is before it does anything")
         assert self.claimed_id is not None
         self.actor = actor
-        self.id = OperatorId(
+        self.id = self.identity = OperatorId(
             hashlib.sha256(f"{actor.id}/{self.claimed_id}".encode()).hexdigest()[:32]
         )
 

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc.peer import NotServedError, OwnTraces
@@ -39,7 +39,7 @@ from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
     from holdfast.core.session import SessionMachine
-    from holdfast.host.connection.request_table import Reply, RequestTable
+    from holdfast.host.connection.request_table import Reply
     from holdfast.host.session.parcel import SessionSpec
     from holdfast.host.session.state_watch import StateWatch
     from holdfast.host.session_store import Stored
@@ -86,7 +86,8 @@ class Operators:
         quotas: UserQuotas,
         own: OwnTraces,
     ) -> None:
-        self.table: RequestTable  # set when the handlers are there, which need this
+        # Set when the handlers are there, which need this.
+        self.answer: Callable[[OperatorConnection, m.Request], Reply]
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
         self._host_key, self._quotas, self._own = host_key, quotas, own
@@ -218,9 +219,6 @@ class Operators:
             challenge=operator.challenge,
             actor=operator.actor.name,
         )
-
-    def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
-        return self.table.answer(operator, request)
 
     def carry(self, operator: OperatorConnection, message: Carried) -> None:
         self._forwarding.take(operator, message)
