@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.text.sanitize import sanitize
-from holdfast.cli.text.table import amount
+from holdfast.cli.text.table import amount, counted
 from holdfast.model.movability import Movability, MoveFinding, MoveVerdict
 
 TYPE_CHECKING = False
@@ -24,6 +24,14 @@ def movability_lines(name: str, found: Movability) -> Iterator[str]:
         f"  a checkpoint would stop it for about {estimate.frozen_ms:.0f} ms "
         f"and save {amount(estimate.bytes)} of memory"
     )
+    capture = found.capture
+    if capture.files:
+        yield f"  and capture {counted(capture.files, 'file')}, {amount(capture.bytes)}"
+    for left in capture.left_out:
+        yield f"  not captured: {sanitize(left.path)}"
+        yield f"    {sanitize(left.why)}"
+    if unnamed := capture.left_out_count - len(capture.left_out):
+        yield f"  not captured: {unnamed} others"
     for finding in found.findings:
         yield from _finding("  ", finding)
     for process in found.processes:

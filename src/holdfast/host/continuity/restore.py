@@ -30,6 +30,7 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
+from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.restore_facts import (
     FACTS,
@@ -40,6 +41,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FilesToPutBack
 from holdfast.host.keeper_link import Collected, KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
@@ -49,6 +51,7 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointKind
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -76,12 +79,17 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: str, *, host_is_dead: bool = False
+    daemon: Daemon,
+    checkpoint: Checkpoint,
+    actor: str,
+    *,
+    host_is_dead: bool = False,
+    files: RestoreFiles = RestoreFiles.ASK,
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
     host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
     RestoreFailed, and what says that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor, host_is_dead).run()
+    return await _Restore(daemon, checkpoint, actor, host_is_dead, files).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -104,10 +112,15 @@ class _Restore:
     """One of them."""
 
     def __init__(
-        self, daemon: Daemon, checkpoint: Checkpoint, actor: str, host_is_dead: bool
+        self,
+        daemon: Daemon,
+        checkpoint: Checkpoint,
+        actor: str,
+        host_is_dead: bool,
+        files: RestoreFiles,
     ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
-        self._host_is_dead = host_is_dead
+        self._host_is_dead, self._files = host_is_dead, files
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -127,10 +140,14 @@ class _Restore:
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
             await self._judge(kept)
+            stopped_at = stored.info.ended_at or self._checkpoint.created_at
+            files = await workspace_files.compare(
+                self._directory, daemon.home, self._files, stopped_at
+            )
             self._passed("check")
             name = daemon.registry.reserve(stored.uid, stored.info.name, "")
             try:
-                return await self._restore(stored, facts, kept, before, lost)
+                return await self._restore(stored, facts, kept, before, lost, files)
             finally:
                 daemon.registry.settle(stored.uid, name)
         except OSError as error:
@@ -196,7 +213,13 @@ class _Restore:
             raise GateRefused(refusal_text(verdict))
 
     async def _restore(
-        self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
+        self,
+        stored: Stored,
+        facts: RestoreFacts | None,
+        kept: StateBlob,
+        before: int,
+        lost: int,
+        files: FilesToPutBack,
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
         with contextlib.ExitStack() as undo:
@@ -212,6 +235,9 @@ class _Restore:
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
+            put_back = await workspace_files.put_back(
+                files, self._directory, kept.spec.uid, checkpoint.id, undo
+            )
             if facts is None:
                 restored = await self._launch_again(kept, epoch, undo)
             else:
@@ -228,6 +254,7 @@ class _Restore:
                 reset=restored.reset,
                 inputs_lost=lost,
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
+                files=put_back,
             )
             live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
             live.deposit()
@@ -397,6 +424,8 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         size=report.bytes,
         reset=report.reset[:RESETS_RECORDED],
         resets=len(report.reset),
+        files_put_back=report.files.put_back,
+        files_kept_in=report.files.kept_in,
     )
 
 
