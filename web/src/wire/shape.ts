@@ -92,9 +92,14 @@ export type MessageOf<M extends Messages, T extends keyof M = keyof M> = {
   [K in T]: { t: K } & Value<M[K]>
 }[T]
 
-function readMessage<M extends Messages>(messages: M, fields: ReturnType<typeof unpackMap>): MessageOf<M> | null {
+function readMessage<M extends Messages>(
+  messages: M,
+  fields: ReturnType<typeof unpackMap>,
+): MessageOf<M> | null {
   const shape = Object.hasOwn(messages, fields.t) ? messages[fields.t] : undefined
-  return shape ? (Object.assign(shape.read(fields, fields.t), { t: fields.t }) as unknown as MessageOf<M>) : null
+  return shape
+    ? (Object.assign(shape.read(fields, fields.t), { t: fields.t }) as unknown as MessageOf<M>)
+    : null
 }
 
 /** Reads one message of a table from its bytes. */
