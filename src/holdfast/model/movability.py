@@ -77,7 +77,7 @@ class Movability(Record):
     isa: str = ""  # instruction set of this machine
     kernel: str = ""  # its release
     needs: tuple[NeededFile, ...] = ()  # programs and libraries in use, if they were asked for
-    capture: CapturePlan = CapturePlan()  # files that a checkpoint would keep
+    capture: CapturePlan | None = None  # files that a checkpoint would have; null: it can have none
 
 
 # -- what the judgement rests on ------------------------------------------------------------------

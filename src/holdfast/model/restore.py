@@ -88,4 +88,4 @@ class RestoreReport(Record):
     reset: tuple[PeerReset, ...] = ()  # connections to peers outside, which were reset
     inputs_lost: int = 0  # recorded inputs that came after the checkpoint: not part of it
     kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session goes on
-    files: RestoredFiles = RestoredFiles()  # what was done with captured files
+    files: RestoredFiles | None = None  # what was done with captured files

@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from holdfast.model.captured_files import CapturePlan
+
 _WORDS = {
     MoveVerdict.BLOCKS: "in the way",
     MoveVerdict.RESETS: "lost by a move",
@@ -25,13 +27,8 @@ def movability_lines(name: str, found: Movability) -> Iterator[str]:
         f"and save {amount(estimate.bytes)} of memory"
     )
     capture = found.capture
-    if capture.files:
-        yield f"  and capture {counted(capture.files, 'file')}, {amount(capture.bytes)}"
-    for left in capture.left_out:
-        yield f"  not captured: {sanitize(left.path)}"
-        yield f"    {sanitize(left.why)}"
-    if unnamed := capture.left_out_count - len(capture.left_out):
-        yield f"  not captured: {unnamed} others"
+    if capture is not None:
+        yield from _capture_lines(capture)
     for finding in found.findings:
         yield from _finding("  ", finding)
     for process in found.processes:
@@ -44,6 +41,16 @@ def movability_lines(name: str, found: Movability) -> Iterator[str]:
     if unhindered:
         word = "process" if unhindered == 1 else "processes"
         yield f"  {unhindered} {others}{word} without findings"
+
+
+def _capture_lines(capture: CapturePlan) -> Iterator[str]:
+    if capture.files:
+        yield f"  and capture {counted(capture.files, 'file')}, {amount(capture.bytes)}"
+    for left in capture.left_out:
+        yield f"  not captured: {sanitize(left.path)}"
+        yield f"    {sanitize(left.why)}"
+    if unnamed := capture.left_out_count - len(capture.left_out):
+        yield f"  not captured: {unnamed} others"
 
 
 def _finding(indent: str, finding: MoveFinding) -> Iterator[str]:

@@ -32,6 +32,7 @@ from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
 from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -82,6 +83,7 @@ async def restore(
     daemon: Daemon,
     checkpoint: Checkpoint,
     actor: str,
+    progress: WorkProgress,
     *,
     host_is_dead: bool = False,
     files: RestoreFiles = RestoreFiles.ASK,
@@ -89,7 +91,7 @@ async def restore(
     """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
     host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
     RestoreFailed, and what says that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor, host_is_dead, files).run()
+    return await _Restore(daemon, checkpoint, actor, progress, host_is_dead, files).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -116,11 +118,12 @@ class _Restore:
         daemon: Daemon,
         checkpoint: Checkpoint,
         actor: str,
+        progress: WorkProgress,
         host_is_dead: bool,
         files: RestoreFiles,
     ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
-        self._host_is_dead, self._files = host_is_dead, files
+        self._progress, self._host_is_dead, self._files = progress, host_is_dead, files
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -130,11 +133,14 @@ class _Restore:
         daemon, session = self._daemon, self._session
         stored = check_may_come_back(daemon.store.tombstone(session), session)
         _check_machine(self._checkpoint)
+        self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
         try:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
-            await daemon.images.load(self._checkpoint.id, self._directory)
+            self._progress.phase("load", self._checkpoint.raw_bytes)
+            told = self._progress.bytes
+            await daemon.images.load(self._checkpoint.id, self._directory, told)
             kept = StateBlob.of_blob(self._file(PARCEL))
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
@@ -222,6 +228,7 @@ class _Restore:
         files: FilesToPutBack,
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
+        self._progress.phase("start")
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:
@@ -424,8 +431,8 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         size=report.bytes,
         reset=report.reset[:RESETS_RECORDED],
         resets=len(report.reset),
-        files_put_back=report.files.put_back,
-        files_kept_in=report.files.kept_in,
+        files_put_back=report.files.put_back if report.files else 0,
+        files_kept_in=report.files.kept_in if report.files else (),
     )
 
 
