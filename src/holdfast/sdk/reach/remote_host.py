@@ -28,9 +28,9 @@ from holdfast.sdk import identity
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.locate_session import locate
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.relay_connection import RelayLink
+from holdfast.dial.relay_link import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
-from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
+from holdfast.dial.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.sdk.reach.shared_output import SharedOutput
 from holdfast.wire import request_classes as requests
 from holdfast.wire.base64url import decoded
