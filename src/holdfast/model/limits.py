@@ -248,6 +248,7 @@ MOVE_RESTORE_S = 120.0  # for the other host to restore it; then it runs on here
 MOVE_CUTOVER_S = 10.0  # for the other host to take over what was released to it; then taken back
 MOVE_LOOK_S = 0.2  # between looks at the lease record while it is changing hands
 MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell silent
+HOST_MESSAGE_BYTES = 2 << 20  # one message between hosts; what is larger goes in pieces
 
 # -- links between hosts ----------------------------------------------------------------------
 HOST_MESSAGE_MAX_BYTES = 512 << 10  # one message to another host; larger things go in several
