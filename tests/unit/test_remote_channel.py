@@ -10,13 +10,13 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.adapters.signing import SigningKey
+from holdfast.dial import secure_channel as remote_channel
+from holdfast.dial.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.model.errors import ChannelBroken, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import CHANNEL_PATIENCE_S, CHANNEL_RENEW_S
 from holdfast.sdk.reach import remote_host as remote
-from holdfast.sdk.reach import secure_channel as remote_channel
 from holdfast.sdk.reach.machines import Machine
-from holdfast.dial.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.wire.channel import HostChannel, HostHandshake
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook

@@ -1,5 +1,5 @@
-"""One end-to-end channel to a host, over a stream through a relay or a socket: the end that dialled,
-with its timers. What is said in it is the caller's."""
+"""One end-to-end channel to a host, over a stream through a relay or a socket: the end of whoever
+dialled, with its timers. What is said in it is the caller's."""
 
 from __future__ import annotations
 

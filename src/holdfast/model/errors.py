@@ -119,15 +119,6 @@ class RelayUnreachable(HoldfastError):
     retryable = True
 
 
-class HostUnreachable(HoldfastError):
-    """Another host, which a session was to be brought to, cannot be reached, or the link to it was
-    cut. What had arrived there is not sent again."""
-
-    code = "host_unreachable"
-    exit_status = 69
-    retryable = True
-
-
 class TicketInvalid(HoldfastError):
     """A host does not let another one bring it this session: the ticket has expired, is of another
     session, or was given to another host."""

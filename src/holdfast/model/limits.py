@@ -251,7 +251,6 @@ MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell si
 HOST_MESSAGE_BYTES = 2 << 20  # one message between hosts; what is larger goes in pieces
 
 # -- links between hosts ----------------------------------------------------------------------
-HOST_MESSAGE_MAX_BYTES = 512 << 10  # one message to another host; larger things go in several
 HOST_LINK_WINDOW_BYTES = 4 << 20  # of messages the other host has not read; then the sender waits
 HOST_LINKS_MAX = 32  # from other hosts at once; further ones are closed
 HOST_LINK_GREETING_S = 15.0  # for the other host to say who it is and what it wants

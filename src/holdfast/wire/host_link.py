@@ -115,9 +115,10 @@ class LinkRefused(Message, tag="refused"):
 
 
 class LinkMessage(Message, tag="message"):
-    """One message of whoever uses the link."""
+    """One message of whoever uses the link, or a piece of it."""
 
     data: bytes
+    more: bool = False  # the rest of it follows
 
 
 class LinkTaken(Message, tag="taken"):
@@ -187,7 +188,7 @@ def decode(body: bytes) -> Message:
     """Raises ProtocolViolation."""
     try:
         data = msgpack.unpackb(body, strict_map_key=True)
-        kind = _BY_TAG.get(data.get("t")) if type(data) is dict else None
+        kind = _BY_TAG.get(str(data.get("t"))) if type(data) is dict else None
         if kind is None:
             raise ProtocolViolation("a host does not say that over a link")
         return kind.unpack(data, kind.tag)

@@ -7,10 +7,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from typing import Protocol
 
 from holdfast.adapters.signing import SigningKey
-from holdfast.host.reach.host_link import LinkEnd
+from holdfast.host.reach.host_link import LinkEnd, RecordCarrier
 from holdfast.host.reach.tickets import GivenTicket
 from holdfast.model.errors import HandshakeFailed, HoldfastError
 from holdfast.model.limits import HOST_LINK_GREETING_S
@@ -26,17 +25,6 @@ from holdfast.wire.stream_opening import HOST_EPOCH, host_channel
 log = logging.getLogger(__name__)
 
 
-class Carrier(Protocol):
-    """See host_links.py."""
-
-    @property
-    def has_room(self) -> bool: ...
-
-    def carry(self, record: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class AnsweredChannel:
     """What a LinkEnd needs of a channel."""
 
@@ -45,7 +33,7 @@ class AnsweredChannel:
         ticket: GivenTicket,
         key: SigningKey,
         message: bytes,
-        carrier: Carrier,
+        carrier: RecordCarrier,
         link: LinkEnd,
         on_over: Callable[[], None],
     ) -> None:

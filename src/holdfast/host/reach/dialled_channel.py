@@ -20,9 +20,7 @@ from holdfast.wire.stream_opening import HOST_EPOCH, Opening, host_channel
 class DialledChannel:
     """What a LinkEnd needs of a channel."""
 
-    def __init__(
-        self, channel: RemoteChannel, link: LinkEnd, hang_up: Callable[[], None]
-    ) -> None:
+    def __init__(self, channel: RemoteChannel, link: LinkEnd, hang_up: Callable[[], None]) -> None:
         self._channel, self._link, self._hang_up = channel, link, hang_up
         channel.on_said = self._on_said
 

@@ -14,19 +14,20 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from holdfast.model.checkpoint import CheckpointId
-from holdfast.model.errors import HostUnreachable, InvalidArgument, ProtocolViolation
+from holdfast.model.errors import HostLost, InvalidArgument, ProtocolViolation
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import (
     FRAME_MAX_BYTES,
     HOST_IMAGE_CHUNKS,
     HOST_LINK_WINDOW_BYTES,
-    HOST_MESSAGE_MAX_BYTES,
+    HOST_MESSAGE_BYTES,
 )
 from holdfast.ports.host_link import Progress
 from holdfast.wire import host_link as w
 from holdfast.wire.messages.base import Message
 
 T = TypeVar("T")
+PIECE_BYTES = 256 << 10  # of what goes at once: what else is said need not wait long
 _TELL_BYTES = HOST_LINK_WINDOW_BYTES // 4  # read before the other end is told
 _IMAGE_MAX_BYTES = 2 * HOST_IMAGE_CHUNKS * FRAME_MAX_BYTES  # of a checkpoint, not yet stored
 
@@ -38,6 +39,17 @@ class LinkChannel(Protocol):
     def has_room(self) -> bool: ...
 
     def send(self, body: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class RecordCarrier(Protocol):
+    """What brings the records of a channel here and back."""
+
+    @property
+    def has_room(self) -> bool: ...
+
+    def carry(self, record: bytes) -> None: ...
 
     def close(self) -> None: ...
 
@@ -97,19 +109,24 @@ class LinkEnd:
         self._taken = 0  # and that were taken, which the other end was not told
         self._untaken = 0  # bytes that the other end has not taken
         self._room = asyncio.Event()
+        self._sending = asyncio.Lock()  # the pieces of a message are not mixed with another's
+        self._pieces = bytearray()  # of a message that is not complete
         self._giving = asyncio.Lock()  # one checkpoint at a time
         self.gone = False
 
     # -- the port -------------------------------------------------------------------------------
 
     async def send(self, message: bytes) -> None:
-        if len(message) > HOST_MESSAGE_MAX_BYTES:
+        if len(message) > HOST_MESSAGE_BYTES:
             raise InvalidArgument(
-                f"a message to another host has at most {HOST_MESSAGE_MAX_BYTES} bytes"
+                f"a message to another host has at most {HOST_MESSAGE_BYTES} bytes"
             )
-        await self._until(lambda: self._untaken + len(message) <= HOST_LINK_WINDOW_BYTES)
-        self._untaken += len(message)
-        await self.say(w.LinkMessage(message))
+        async with self._sending:
+            await self._until(lambda: self._untaken + len(message) <= HOST_LINK_WINDOW_BYTES)
+            self._untaken += len(message)
+            for at in range(0, max(1, len(message)), PIECE_BYTES):
+                rest = at + PIECE_BYTES < len(message)
+                await self.say(w.LinkMessage(message[at : at + PIECE_BYTES], rest))
 
     async def receive(self) -> bytes | None:
         message = await self._messages.next()
@@ -133,7 +150,7 @@ class LinkEnd:
     # -- for the other parts of it ----------------------------------------------------------------
 
     async def say(self, message: Message) -> None:
-        """Raises HostUnreachable."""
+        """Raises HostLost."""
         await self._until(lambda: self.channel.has_room)
         self.channel.send(w.encode(message))
 
@@ -161,11 +178,14 @@ class LinkEnd:
     def said(self, body: bytes) -> None:
         """By the other end. Raises ProtocolViolation."""
         match w.decode(body):
-            case w.LinkMessage(data=data):
+            case w.LinkMessage(data=data, more=more):
                 self._unread += len(data)
                 if self._unread > HOST_LINK_WINDOW_BYTES:
                     raise ProtocolViolation("the other host sent more than there was room for")
-                self._messages.put(data)
+                self._pieces += data
+                if not more:
+                    whole, self._pieces = bytes(self._pieces), bytearray()
+                    self._messages.put(whole)
             case w.LinkTaken(size=size):
                 if not 0 < size <= self._untaken:
                     raise ProtocolViolation("the other host took what was never sent")
@@ -188,7 +208,7 @@ class LinkEnd:
             lane.end()
 
 
-def unreachable(name: str) -> HostUnreachable:
-    return HostUnreachable(
+def unreachable(name: str) -> HostLost:
+    return HostLost(
         f"the link to {name or 'the other host'} is gone", hint="try again; what arrived is kept"
     )

@@ -20,13 +20,13 @@ from typing import Any, Protocol
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.host.clock import now
-from holdfast.host.reach.host_link import ImageGiver, LinkEnd, unreachable
+from holdfast.host.reach.host_link import ImageGiver, LinkEnd, RecordCarrier, unreachable
 from holdfast.host.reach.tickets import GivenTicket, TicketBook
 from holdfast.model.device import Device
 from holdfast.model.errors import (
     HandshakeFailed,
     HoldfastError,
-    HostUnreachable,
+    HostLost,
     LimitReached,
     TicketInvalid,
     Unsupported,
@@ -42,17 +42,6 @@ log = logging.getLogger(__name__)
 _DIAL_S = 20.0  # over one way there; then the next
 
 
-class Carrier(Protocol):
-    """What brings the records of a channel here and back."""
-
-    @property
-    def has_room(self) -> bool: ...
-
-    def carry(self, record: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class ImageTaker(ImageGiver, Protocol):
     """Checkpoints of this host, and those that come."""
 
@@ -60,7 +49,7 @@ class ImageTaker(ImageGiver, Protocol):
         """Every checkpoint that is offered, until the link is gone."""
 
 
-class HostLinks:
+class HostLinkService:
     """Of one host. The cryptography is loaded with the first link."""
 
     def __init__(
@@ -121,19 +110,19 @@ class HostLinks:
             raise TicketInvalid("the ticket is for another session, or for another host")
         if read.host == self._key.public:
             raise TicketInvalid("the session is on that host already")
-        failure: HoldfastError = HostUnreachable(f"{read.name} has told no way to reach it")
+        failure: HoldfastError = HostLost(f"{read.name} has told no way to reach it")
         for way in (*([read.socket] if os.path.exists(read.socket) else []), *read.relays):
             try:
                 async with asyncio.timeout(_DIAL_S):
                     return await self._dial(way, read, session, asked_by, what)
             except TimeoutError:
-                failure = HostUnreachable(f"{read.name} does not answer")
-            except (HostUnreachable, HandshakeFailed) as error:
-                failure = HostUnreachable(f"{read.name} cannot be reached: {error.message}")
+                failure = HostLost(f"{read.name} does not answer")
+            except (HostLost, HandshakeFailed) as error:
+                failure = HostLost(f"{read.name} cannot be reached: {error.message}")
             except HoldfastError as error:
                 if not error.retryable:
                     raise
-                failure = HostUnreachable(f"{read.name} cannot be reached: {error.message}")
+                failure = HostLost(f"{read.name} cannot be reached: {error.message}")
         raise failure
 
     async def _dial(
@@ -163,7 +152,7 @@ class HostLinks:
     def serve(self, what: str, serve: Serve) -> None:
         self._services[what] = serve
 
-    def answer(self, id: bytes, message: bytes, carrier: Carrier) -> ArrivingLink:
+    def answer(self, id: bytes, message: bytes, carrier: RecordCarrier) -> ArrivingLink:
         """Somebody opened a channel for this ticket. Raises HandshakeFailed, and nothing is said
         to a host that does not know the secret."""
         ticket = self.book.find(id)
@@ -178,9 +167,9 @@ class HostLinks:
             before.cut()
         return arriving
 
-    def answer_local(self, sock: socket.socket, request: int) -> None:
+    def answer_local(self, sock: socket.socket) -> None:
         """A connection on this machine asked for a link."""
-        _LocalArrival(self, sock, request)
+        _LocalArrival(self, sock)
 
     async def admitted(self, link: LinkEnd, ticket: GivenTicket, source: bytes) -> None:
         """It has spoken. Until the link is over."""
@@ -198,7 +187,7 @@ class HostLinks:
                 await serve(link)
             finally:
                 taking.cancel()
-        except HostUnreachable as error:
+        except HostLost as error:
             log.info("a link from %s: %s", link.peer_name or "another host", error.message)
         except TimeoutError:
             log.info("another host did not say what it wants")
@@ -246,11 +235,11 @@ class ArrivingLink:
 
     def __init__(
         self,
-        links: HostLinks,
+        links: HostLinkService,
         ticket: GivenTicket,
         key: SigningKey,
         message: bytes,
-        carrier: Carrier,
+        carrier: RecordCarrier,
     ) -> None:
         from holdfast.host.reach.answered_channel import AnsweredChannel
 
@@ -285,11 +274,11 @@ class ArrivingLink:
 class _LocalArrival:
     """One connection of this machine that is used for a link."""
 
-    def __init__(self, links: HostLinks, sock: socket.socket, request: int) -> None:
+    def __init__(self, links: HostLinkService, sock: socket.socket) -> None:
         from holdfast.host.reach.local_stream import LocalCarrier
 
         self._links, self._link = links, None
-        self._carrier = LocalCarrier(sock, request, self._on_record, self._on_end, self._on_room)
+        self._carrier = LocalCarrier(sock, self._on_record, self._on_end, self._on_room)
         self._timer = asyncio.get_running_loop().call_later(HOST_LINK_GREETING_S, self._on_silence)
 
     _link: ArrivingLink | None

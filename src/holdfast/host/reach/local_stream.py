@@ -4,14 +4,12 @@ records, as through a relay. The channel in it proves both hosts; the socket pro
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 
 from holdfast.dial.frame_pipe import FramePipe
 from holdfast.model.device import Device
-from holdfast.model.errors import HoldfastError, HostUnreachable, from_code, why_not
-from holdfast.model.ids import OperatorId
+from holdfast.model.errors import HoldfastError, HostLost, from_code, why_not
 from holdfast.model.limits import RELAY_FRAME_MAX_BYTES, SNAPSHOT_MAX_BYTES
 from holdfast.wire.frames import decode, encode
 from holdfast.wire.messages import session as m
@@ -19,7 +17,6 @@ from holdfast.wire.messages.host_links import LinkOpened, OpenLink
 
 _CONNECT_S = 10.0
 _UNSENT_BYTES = 4 * RELAY_FRAME_MAX_BYTES  # not taken by the socket; then whoever sends waits
-_OPEN = 1  # number of the one request
 
 
 class LocalStream:
@@ -34,7 +31,7 @@ class LocalStream:
 
     @classmethod
     async def open(cls, path: str, host: Device, on_room: Callable[[], None]) -> LocalStream:
-        """Raises HostUnreachable, or what the host refuses with."""
+        """Raises HostLost, or what the host refuses with."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
             async with asyncio.timeout(_CONNECT_S):
@@ -48,14 +45,12 @@ class LocalStream:
                     raise
         except OSError as error:  # a timeout is one too
             sock.close()
-            raise HostUnreachable(f"no host answers at {path}: {why_not(error)}") from error
+            raise HostLost(f"no host answers at {path}: {why_not(error)}") from error
         return stream
 
     def _ask(self) -> None:
         self._pipe.read(True)
-        operator = OperatorId(os.urandom(16).hex())
-        self._pipe.write(encode(m.Hello((m.PROTOCOL_VERSION,), operator, "another host"))[4:])
-        self._pipe.write(encode(OpenLink(_OPEN))[4:])
+        self._pipe.write(encode(OpenLink())[4:])
 
     def _on_body(self, body: bytes) -> None:
         if self._opened.done():
@@ -72,7 +67,7 @@ class LocalStream:
 
     def _on_end(self) -> None:
         if not self._opened.done():
-            self._opened.set_exception(HostUnreachable("the host closed the connection"))
+            self._opened.set_exception(HostLost("the host closed the connection"))
         self._pipe.close(at_once=True)
         self.on_closed("the host closed the connection")
 
@@ -94,13 +89,12 @@ class LocalCarrier:
     def __init__(
         self,
         sock: socket.socket,
-        request: int,
         on_record: Callable[[bytes], None],
         on_end: Callable[[], None],
         on_room: Callable[[], None],
     ) -> None:
         self._pipe = FramePipe(sock, on_record, on_end, on_room, RELAY_FRAME_MAX_BYTES)
-        self._pipe.write(encode(LinkOpened(request))[4:])
+        self._pipe.write(encode(LinkOpened())[4:])
         self._pipe.read(True)
 
     @property

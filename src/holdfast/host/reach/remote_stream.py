@@ -50,7 +50,7 @@ from holdfast.wire.stream_opening import Opening, read_opening
 if TYPE_CHECKING:
     from holdfast.host.access.admission import Admission
     from holdfast.host.connection.operators import Operators
-    from holdfast.host.reach.host_links import ArrivingLink, HostLinks
+    from holdfast.host.reach.host_links import ArrivingLink, HostLinkService
     from holdfast.host.reach.relay_presence import AnnouncedSession
     from holdfast.host.reach.uplink import Uplink
     from holdfast.model.actor import Actor
@@ -79,7 +79,7 @@ class StreamHost(NamedTuple):
     admission: Admission
     sessions: ReachedSessions
     operators: Operators
-    links: HostLinks
+    links: HostLinkService
 
 
 class RemoteStream:

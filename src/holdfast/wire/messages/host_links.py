@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.wire.messages.base import Answer, Request
+from holdfast.wire.messages.base import Answer, Message, Request
 
 
 class GetTicket(Request, tag="get_ticket"):
@@ -10,7 +10,7 @@ class GetTicket(Request, tag="get_ticket"):
     this host, or the right `move` for all if config.toml names the other host in `admit_hosts`.
     Answered by TicketGiven."""
 
-    session: str  # whole id
+    target: str  # whole id of the session
     source: bytes  # public key of the host that may use it
 
 
@@ -22,10 +22,10 @@ class TicketGiven(Answer, tag="ticket"):
     host: bytes  # public key of this host
 
 
-class OpenLink(Request, tag="open_link"):
-    """From another host of the same machine: what follows are records of a channel that is opened
-    with a ticket. Answered by LinkOpened, after which nothing else is said on this connection."""
+class OpenLink(Message, tag="open_link"):
+    """In place of `hello`, from another host of the same machine: what follows are records of a
+    channel that is opened with a ticket (docs/channel.md). Answered by LinkOpened."""
 
 
-class LinkOpened(Answer, tag="link_opened"):
-    """The first record may come."""
+class LinkOpened(Message, tag="link_opened"):
+    """The first record may come. No messages of this protocol follow on this connection."""
