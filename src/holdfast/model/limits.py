@@ -220,6 +220,8 @@ JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
 
 # -- checkpoints ----------------------------------------------------------------------------------
 CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
+PROGRESS_AFTER_S = 0.4  # what is quicker is over before anybody could read how far it is
+PROGRESS_EVERY_S = 0.2  # between two `progress` events of the same work
 RESETS_RECORDED = 64  # connections named in the entry of one restore; the rest is counted
 
 # -- leases and the coordination point --------------------------------------------------------
