@@ -79,7 +79,7 @@ def play(scene: Callable[[Wire, RemoteChannel, list[HoldfastError]], None]) -> N
     async def all_of_it() -> None:
         wire, ends = Wire(), list[HoldfastError]()
         device, floor = DeviceKeys(bytes(range(32))), EpochFloor()
-        channel = await dial(wire, Opening(SESSION), SESSION, device, floor, ends.append)  # type: ignore[arg-type]
+        channel = await dial(wire, Opening(SESSION), SESSION, device, floor, ends.append)
         assert floor.highest == 4
         scene(wire, channel, ends)
 
@@ -169,7 +169,7 @@ def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyP
         machine = Machine("box", HOST.public.hex(), (), "me")
         bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
         opening, floor = Opening(SESSION), EpochFloor()
-        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)  # type: ignore[arg-type]
+        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)
         link.on_leave()
         ours, theirs = socket.socketpair()
         with theirs:
