@@ -49,6 +49,7 @@ class Config(Record):
     coordination: str = ""  # where leases are kept; default: a file of this host
     lease_s: float | None = None  # length of a lease; default: 10, with NATS 30
     relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
+    admit_hosts: tuple[str, ...] = ()  # keys of hosts whose sessions may be brought here
     relay: str = ""  # where its own listens, or off; default: on this machine only
     user_connections: int = USER_CONNECTIONS  # of one unix user other than root and the host's
     user_sessions: int = USER_SESSIONS  # live, of the same
@@ -104,6 +105,12 @@ class Config(Record):
             )
         if min(self.user_quotas.pack().values()) < 0:
             raise InvalidArgument("a quota of unix users is 0 or more")
+        for key in self.admit_hosts:
+            if len(key) != 64 or set(key) - set("0123456789abcdef"):
+                raise InvalidArgument(
+                    "admit_hosts has keys of hosts: 64 hexadecimal digits each",
+                    hint="`hold host --key` on the other host prints its own",
+                )
         policy(self.turn_policy)
         terms_of(self.coordination, self.lease_s)
         for address in self.relays:

@@ -257,6 +257,16 @@ MOVE_LOOK_S = 0.2  # between looks at the lease record while it is changing hand
 MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell silent
 HOST_MESSAGE_BYTES = 2 << 20  # one message between hosts; what is larger goes in pieces
 
+# -- links between hosts ----------------------------------------------------------------------
+HOST_LINK_WINDOW_BYTES = 4 << 20  # of messages the other host has not read; then the sender waits
+HOST_LINKS_MAX = 32  # from other hosts at once; further ones are closed
+HOST_LINK_GREETING_S = 15.0  # for the other host to say who it is and what it wants
+HOST_TICKET_S = 600.0  # a ticket can be used for the first time within this
+HOST_TICKET_KEPT_S = 7 * 86400.0  # and again within this, until what it was for is settled
+HOST_TICKETS_MAX = 256  # the oldest goes
+HOST_IMAGE_CHUNKS = 16  # chunks of an image asked for at once
+HOST_IMAGE_SILENCE_S = 60.0  # without any of them; then the transfer is given up, to be resumed
+
 # -- how a host is reached ----------------------------------------------------------------------
 HOST_RELAYS_MAX = 16  # it is connected to all of them, and announces every session to each
 

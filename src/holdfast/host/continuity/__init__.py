@@ -13,6 +13,7 @@ image_reader.py        the same directory, checked and given out
 image_manifest.py      what is stored of a checkpoint besides its chunks
 image_cutting.py       where images are cut into chunks
 image_cipher.py        how chunks are named and encrypted
+image_transfer.py      a checkpoint on its way to another host, or from one
 image_census.py        which chunks there are, and the quota
 progress.py             how far a checkpoint or restore is, for whoever waits for it
 image_job.py           one save or load in threads: progress, and stopping it

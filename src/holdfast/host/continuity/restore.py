@@ -132,7 +132,7 @@ class _Restore:
     async def run(self) -> tuple[LiveSession, RestoreReport]:
         daemon, session = self._daemon, self._session
         stored = check_may_come_back(daemon.store.tombstone(session), session)
-        _check_machine(self._checkpoint)
+        check_machine(self._checkpoint)
         self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
         try:
@@ -395,13 +395,19 @@ def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
     return kept.leaves.replace(groups=groups)
 
 
-def _check_machine(checkpoint: Checkpoint) -> None:
+def check_machine(checkpoint: Checkpoint) -> None:
+    """Raises CheckpointInvalid when this one cannot take it."""
     if checkpoint.kind is CheckpointKind.APPLICATION:
         return  # its program says what it needs, if anything
     needs = checkpoint.machine
     if needs.isa != platform.machine():
         raise CheckpointInvalid(
             f"{checkpoint.id} is of a machine of kind {needs.isa}; this is {platform.machine()}"
+        )
+    if needs.criu and not levels.criu_version():
+        raise CheckpointInvalid(
+            f"{checkpoint.id} needs CRIU, and there is none that works on this machine",
+            hint="as root: python -m holdfast.adapters.criu.install",
         )
     if needs.kernel and _version(platform.release()) < _version(needs.kernel):
         raise CheckpointInvalid(

@@ -24,7 +24,7 @@ from holdfast.model.size import Size
 from holdfast.model.state import Ending, Level, SessionState
 from holdfast.sdk import events as ev
 from holdfast.sdk import identity
-from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.driver import AsyncHostClient
 from holdfast.sdk.aio.session import Session, size_of
 from holdfast.sdk.aio.values import Checkpoint, HostPeer, WantedState
 from holdfast.sdk.aio.watch import EventStream
@@ -39,7 +39,7 @@ from holdfast.wire.messages import session as m
 class Hold:
     """A host in reach. Made by `connect`."""
 
-    def __init__(self, link: HostLink, host: HostPeer) -> None:
+    def __init__(self, link: AsyncHostClient, host: HostPeer) -> None:
         self._link = link
         self.host = host
 
@@ -254,7 +254,7 @@ class connect:  # noqa: N801 - it is called like a function, and used with `asyn
 
     async def _connected(self) -> Hold:
         acting = identity.load(self._actor) if self._actor else None
-        link = HostLink(_target_of(self._address), self._client, acting, self._patience)
+        link = AsyncHostClient(_target_of(self._address), self._client, acting, self._patience)
         try:
             welcome = (await link.carrier()).welcome
         except BaseException:
