@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.adapters.criu import dump, swrk
 from holdfast.adapters.criu.protobuf import decode, encode, field
+from holdfast.adapters.proc import foreign_connections
 from holdfast.model.restore import DumpedTree
 from holdfast.model.spec import Place
 
@@ -61,7 +62,7 @@ def test_the_network_is_locked_where_there_is_a_connection(
     connected: list[bool], locks: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: Iterator[bool] = iter(connected)
-    monkeypatch.setattr(dump.foreign_connections, "any_connection", lambda _pids: next(looks))
+    monkeypatch.setattr(foreign_connections, "any_connection", lambda _pids: next(looks))
     criu, captured = PlayedCriu(tmp_path), []
 
     async def frozen() -> None:
