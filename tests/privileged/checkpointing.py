@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from e2e.requiring import missing
 from holdfast.adapters.criu import find
 from holdfast.adapters.halt import cgroup
 from process.commanding import Hold
@@ -34,6 +36,14 @@ def movable_host() -> Iterator[Hold]:
     with Hold() as hold:
         hold.ok("up", "-d")
         yield hold
+
+
+def program(name: str) -> str:
+    """Its path; one that `scripts/setup test` installs."""
+    found = shutil.which(name)
+    if found is None:
+        missing(f"{name} is not installed (scripts/setup test)")
+    return found
 
 
 def started(hold: Hold, name: str, *command: str, prompt: bool = True) -> str:
