@@ -2,20 +2,27 @@
 // only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
-import type { Reaping, SessionInfo } from './api'
+import type { Reaping, SessionInfo, WaitingInfo } from './api'
 import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one request covers all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
 const SCREENS_AT_ONCE = 24
+const ABOVE_LINES = 12 // more entries than a menu with buttons may have
 const OVER = new Set<string>(['ended', 'lost']) // states that nothing leads out of
 
 export interface Known {
   info: SessionInfo
   lastLine: string
   seenAt: number
+  above?: readonly string[] // the lines over the cursor's, the nearest last
+  asking?: readonly WaitingInfo[] // who waits for the turn, with what they say
   reaping?: Reaping | null // until it is used again
+}
+
+function lacksWords({ info, asking = [] }: Known): boolean {
+  return info.waiting.join() !== asking.map(({ name }) => name).join()
 }
 
 type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
@@ -52,9 +59,10 @@ export class SessionList {
     const before = new Map(this.known.peek().map((each) => [each.info.id, each]))
     const seenAt = Date.now() / 1000
     this.known.value = sessions.map((info) => {
-      const { lastLine = '', reaping = null } = before.get(info.id) ?? {}
-      return { info, lastLine, seenAt, reaping: info.pinned ? null : reaping }
+      const { lastLine = '', above = [], asking = [], reaping = null } = before.get(info.id) ?? {}
+      return { info, lastLine, above, asking, seenAt, reaping: info.pinned ? null : reaping }
     })
+    for (const each of this.known.peek()) if (lacksWords(each)) void this.askers(each.info.id)
   }
 
   /** One as the host shows it now. */
@@ -82,6 +90,7 @@ export class SessionList {
       const { session, turn } = message
       const waiting = turn.queue.map(({ name }) => name)
       this.change(session, (info) => ({ ...info, holder: turn.holder_name, waiting }))
+      this.put(session, { asking: turn.queue })
     } else if (message.t === 'sessions') {
       this.listed(message.sessions)
     } else if (message.t === 'dropped') {
@@ -99,9 +108,22 @@ export class SessionList {
   }
 
   private setReaping(session: string, reaping: Reaping | null): void {
+    this.put(session, { reaping })
+  }
+
+  private put(session: string, what: Partial<Known>): void {
     this.known.value = this.known
       .peek()
-      .map((each) => (each.info.id === session ? { ...each, reaping } : each))
+      .map((each) => (each.info.id === session ? { ...each, ...what } : each))
+  }
+
+  /** A list has the names of those who ask for the turn; what they say has to be asked for. */
+  private async askers(session: string): Promise<void> {
+    try {
+      this.put(session, { asking: (await this.ask('turn', { session })).turn.queue })
+    } catch {
+      // Their names stand there without it.
+    }
   }
 
   private change(session: string, to: (info: SessionInfo) => SessionInfo): void {
@@ -146,12 +168,11 @@ export class SessionList {
 
   private async lastLine(info: SessionInfo): Promise<void> {
     try {
-      const { text, offset } = await this.ask('screen', { session: info.id })
+      const { text, offset, cursor_row } = await this.ask('screen', { session: info.id })
       this.screens.set(info.id, offset)
-      const line = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
-      this.known.value = this.known
-        .peek()
-        .map((each) => (each.info.id === info.id ? { ...each, lastLine: line } : each))
+      const lastLine = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
+      const above = text.split('\n').slice(Math.max(0, cursor_row - ABOVE_LINES), cursor_row)
+      this.put(info.id, { lastLine, above })
     } catch {
       // The card has no last line then.
     }

@@ -32,6 +32,7 @@ export function Dialog({ title, onClose, children, testid }: Props) {
       onClick={(event) => event.target === box.current && onClose()}
     >
       <div class="dialog-body">
+        <ToastPlace />
         <div class="dialog-head">
           <h2>{title}</h2>
           <button class="icon-button" aria-label="Close" onClick={onClose}>
@@ -39,7 +40,6 @@ export function Dialog({ title, onClose, children, testid }: Props) {
           </button>
         </div>
         {children}
-        <ToastPlace />
       </div>
     </dialog>
   )
