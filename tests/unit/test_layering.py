@@ -149,6 +149,7 @@ IMPORTED_BY_NONE = {
     "holdfast.adapters.seccomp.answerer": "a program, started by daemons",
     "holdfast.cli.verbs.": "imported by name, when the verb is called",
     "holdfast.core.continuity.migration": "run by the simulation; hosts do not move sessions yet",
+    "holdfast.ports.host_link": "what moves are written against; the adapter is not there yet",
     "holdfast.keeper.supervisor": "a program, started by the command and by daemons",
 }
 

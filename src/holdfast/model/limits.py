@@ -220,6 +220,8 @@ JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
 
 # -- checkpoints ----------------------------------------------------------------------------------
 CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
+PROGRESS_AFTER_S = 0.4  # what is quicker is over before anybody could read how far it is
+PROGRESS_EVERY_S = 0.2  # between two `progress` events of the same work
 RESETS_RECORDED = 64  # connections named in the entry of one restore; the rest is counted
 
 # -- leases and the coordination point --------------------------------------------------------
@@ -248,6 +250,7 @@ MOVE_RESTORE_S = 120.0  # for the other host to restore it; then it runs on here
 MOVE_CUTOVER_S = 10.0  # for the other host to take over what was released to it; then taken back
 MOVE_LOOK_S = 0.2  # between looks at the lease record while it is changing hands
 MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell silent
+HOST_MESSAGE_BYTES = 2 << 20  # one message between hosts; what is larger goes in pieces
 
 # -- how a host is reached ----------------------------------------------------------------------
 HOST_RELAYS_MAX = 16  # it is connected to all of them, and announces every session to each

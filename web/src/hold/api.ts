@@ -64,6 +64,11 @@ export type Reaping = Pick<HostMessage<'reap_notice'>, 'action' | 'why' | 'due_a
 /** What was asked in a session, as whoever answers read it. */
 export type Asked = Pick<SessionInfo, 'id' | 'state' | 'waiting_line' | 'last_command'>
 
+/** How far something is that takes a while: `total` is 0 when it is not known. */
+export type Progress = Pick<HostMessage<'progress'>, 'work' | 'phase' | 'done' | 'total'> & {
+  seenAt: number // seconds since 1970 at which it came, by this device's clock
+}
+
 export interface SessionCard {
   machine: string // Machine.key
   machineName: string
@@ -74,6 +79,7 @@ export interface SessionCard {
   above?: readonly string[] // the lines over the one that its cursor is on, the nearest last; [] when not known
   asking?: readonly WaitingInfo[] // who waits for the turn, with what they say; [] when not known
   reaping?: Reaping | null
+  progress?: Progress | null
 }
 
 /** Something that a policy holds until enough others approve. */

@@ -2,12 +2,13 @@
 // only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
-import type { Reaping, SessionInfo, WaitingInfo } from './api'
+import type { Progress, Reaping, SessionInfo, WaitingInfo } from './api'
 import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one request covers all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
+const PROGRESS_MS = 3000 // it comes far oftener: what is older is over, and we were not told
 const SCREENS_AT_ONCE = 24
 const ABOVE_LINES = 12 // more entries than a menu with buttons may have
 const OVER = new Set<string>(['ended', 'lost']) // states that nothing leads out of
@@ -19,6 +20,7 @@ export interface Known {
   above?: readonly string[] // the lines over the cursor's, the nearest last
   asking?: readonly WaitingInfo[] // who waits for the turn, with what they say
   reaping?: Reaping | null // until it is used again
+  progress?: Progress | null // of a checkpoint or restore of it that takes a while
 }
 
 function lacksWords({ info, asking = [] }: Known): boolean {
@@ -59,8 +61,15 @@ export class SessionList {
     const before = new Map(this.known.peek().map((each) => [each.info.id, each]))
     const seenAt = Date.now() / 1000
     this.known.value = sessions.map((info) => {
-      const { lastLine = '', above = [], asking = [], reaping = null } = before.get(info.id) ?? {}
-      return { info, lastLine, above, asking, seenAt, reaping: info.pinned ? null : reaping }
+      const {
+        lastLine = '',
+        above = [],
+        asking = [],
+        reaping = null,
+        progress: told = null,
+      } = before.get(info.id) ?? {}
+      const progress = told && told.seenAt > seenAt - PROGRESS_MS / 1000 ? told : null
+      return { info, lastLine, above, asking, seenAt, reaping: info.pinned ? null : reaping, progress }
     })
     for (const each of this.known.peek()) if (lacksWords(each)) void this.askers(each.info.id)
   }
@@ -86,11 +95,14 @@ export class SessionList {
       this.soon(message.session) // the epoch comes with it
     } else if (message.t === 'reap_notice') {
       this.setReaping(message.session, message)
+    } else if (message.t === 'progress') {
+      const { session, over, ...told } = message
+      this.with(session, { progress: over ? null : { ...told, seenAt: Date.now() / 1000 } })
     } else if (message.t === 'turn_event') {
       const { session, turn } = message
       const waiting = turn.queue.map(({ name }) => name)
       this.change(session, (info) => ({ ...info, holder: turn.holder_name, waiting }))
-      this.put(session, { asking: turn.queue })
+      this.with(session, { asking: turn.queue })
     } else if (message.t === 'sessions') {
       this.listed(message.sessions)
     } else if (message.t === 'dropped') {
@@ -108,19 +120,19 @@ export class SessionList {
   }
 
   private setReaping(session: string, reaping: Reaping | null): void {
-    this.put(session, { reaping })
+    this.with(session, { reaping })
   }
 
-  private put(session: string, what: Partial<Known>): void {
+  private with(session: string, changed: Partial<Known>): void {
     this.known.value = this.known
       .peek()
-      .map((each) => (each.info.id === session ? { ...each, ...what } : each))
+      .map((each) => (each.info.id === session ? { ...each, ...changed } : each))
   }
 
   /** A list has the names of those who ask for the turn; what they say has to be asked for. */
   private async askers(session: string): Promise<void> {
     try {
-      this.put(session, { asking: (await this.ask('turn', { session })).turn.queue })
+      this.with(session, { asking: (await this.ask('turn', { session })).turn.queue })
     } catch {
       // Their names stand there without it.
     }
@@ -172,7 +184,7 @@ export class SessionList {
       this.screens.set(info.id, offset)
       const lastLine = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
       const above = text.split('\n').slice(Math.max(0, cursor_row - ABOVE_LINES), cursor_row)
-      this.put(info.id, { lastLine, above })
+      this.with(info.id, { lastLine, above })
     } catch {
       // The card has no last line then.
     }

@@ -76,6 +76,19 @@ test('that a session is about to be reaped is shown until somebody uses it', () 
   expect(reapingText(known().reaping, NOW)).toBe('')
 })
 
+test('how far a restore is, is known until it is over', () => {
+  const list = new SessionList(() => new Promise(() => undefined))
+  const info = session('big', {})
+  list.listed([info])
+  const known = () => list.known.value[0]!
+  const told = { t: 'progress', session: info.id, name: 'big', work: 'restore', phase: 'load' } as const
+  list.onHostMessage({ ...told, done: 5, total: 10, at: NOW, over: false })
+  list.listed([info])
+  expect(known().progress).toMatchObject({ work: 'restore', phase: 'load', done: 5, total: 10 })
+  list.onHostMessage({ ...told, done: 10, total: 10, at: NOW, over: true })
+  expect(known().progress).toBeNull()
+})
+
 test('a warning that nothing came of goes away', () => {
   const reaping = { action: 'end', why: 'idle', due_at: NOW }
   expect(reapingText(reaping, NOW)).toBe('unused: ended now')

@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.connection.output_channels import OutputChannel
@@ -105,6 +105,8 @@ class OperatorConnection:
         self.challenge = os.urandom(_CHALLENGE_BYTES)
         self.connection = self.challenge.hex()  # by which admission knows what it presents
         self.client = ""
+        self.capabilities = frozenset[str]()
+        self.waits_for: list[str] = []  # ids of sessions that a request of its works on; "" is all
         self.channels: dict[int, OutputChannel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
         self.sessions_used: set[UsedSession] = set()
@@ -202,6 +204,7 @@ class OperatorConnection:
             raise ProtocolViolation("that operator id is the layer's own")
         self._greeting.cancel()
         self.client = hello.client[:64]
+        self.capabilities = frozenset(hello.capabilities)
         self.claimed_id = hello.operator
         try:
             self.local_actor = self._guest or self._host.local_actor(self.uid, self.inside)
@@ -322,15 +325,24 @@ class OperatorConnection:
         self.answer(m.Failed(request, *why))
 
     def event(self, message: m.Message) -> None:
-        """Send something unasked. The queue never grows past its limit: the oldest event is
-        dropped, and EventsDropped says how many."""
-        if self.closed:
+        """Send something unasked, if the client knows such a message. The queue never grows past
+        its limit: the oldest event is dropped, and EventsDropped says how many."""
+        if self.closed or (message.capability and message.capability not in self.capabilities):
             return
         if len(self._events) >= EVENT_BACKLOG:
             self._events.popleft()
             self._dropped += 1
         self._events.append(encode(message))
         self.pump()
+
+    @contextlib.contextmanager
+    def waiting_for(self, session: str) -> Iterator[None]:
+        """While a request of its works on this session, it hears how far that is."""
+        self.waits_for.append(session)
+        try:
+            yield
+        finally:
+            self.waits_for.remove(session)
 
     def pump(self) -> None:
         """Send what there is, as far as the socket takes it."""

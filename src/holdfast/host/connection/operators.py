@@ -35,6 +35,7 @@ from holdfast.model.inside import Inside
 from holdfast.model.limits import OPERATORS_MAX, UNPLACED_MAX, UNPLACED_S
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
@@ -345,6 +346,17 @@ class Operators:
         behind = [self._actors.get(each) for each in others]
         return all(each is not None and self._registry.may_see(each, found) for each in behind)
 
+    def tell_progress(self, event: ProgressEvent, found: AttendedSession | Stored) -> None:
+        """To whoever waits for it, watches the session or is attached there, awake or asleep."""
+        every = {"", event.session}
+        for operator in list(self._connected):
+            here = any(_shows(each, found, event) for each in operator.channels.values())
+            if not (here or every & operator.watches or every.intersection(operator.waits_for)):
+                continue
+            may_see = self._registry.may_see(operator.actor, found)
+            if may_see and self.others_may_see(operator, found):
+                operator.event(event)
+
     def update_watching(self, live: AttendedSession) -> None:
         live.watching.set_watched(bool(self.watchers(live)))
 
@@ -352,6 +364,13 @@ class Operators:
         event = live.state_event(state)
         for operator in self.watchers(live):
             operator.event(event)
+
+
+def _shows(channel: OutputChannel, found: AttendedSession | Stored, event: ProgressEvent) -> bool:
+    """Whether it is a view of this session, awake or asleep."""
+    if isinstance(channel, ParkedChannel):
+        return channel.session == event.session
+    return channel.live is found
 
 
 def _having(

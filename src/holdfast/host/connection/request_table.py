@@ -205,7 +205,8 @@ class RequestTable:
         self, waker: WakesSessions, stored: Stored, operator: OperatorConnection, request: m.Request
     ) -> m.Answer | None:
         """Judged again when it is awake, and by then by the session too."""
-        await waker.wake(stored, operator.actor.id)
+        with operator.waiting_for(stored.info.id):
+            await waker.wake(stored, operator.actor.id)
         reply = self._answer(operator, request)
         return await reply if isinstance(reply, Awaitable) else reply
 

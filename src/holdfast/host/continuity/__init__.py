@@ -13,6 +13,7 @@ image_manifest.py      what is stored of a checkpoint besides its chunks
 image_cutting.py       where images are cut into chunks
 image_cipher.py        how chunks are named and encrypted
 image_census.py        which chunks there are, and the quota
+progress.py             how far a checkpoint or restore is, for whoever waits for it
 image_job.py           one save or load in threads: progress, and stopping it
 eviction.py            idle sessions out of memory, and back when they are needed
 periodic.py            checkpoints that nobody asks for: now and then, and before the host stops

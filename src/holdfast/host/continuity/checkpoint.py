@@ -27,6 +27,7 @@ from holdfast.core import events as ev
 from holdfast.host import levels
 from holdfast.host.clock import now
 from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -119,9 +120,16 @@ class Making:
     """Of one checkpoint, of a session that runs."""
 
     def __init__(
-        self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
+        self,
+        host: CheckpointingHost,
+        live: LiveSession,
+        actor: str,
+        note: str,
+        ends: bool,
+        progress: WorkProgress,
     ) -> None:
         self._host, self._live, self._actor = host, live, actor
+        self._progress = progress
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
@@ -196,6 +204,7 @@ class Making:
             os.close(slave)
         images = os.open(f"{self._directory}/{IMAGES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         since = boottime.now()
+        self._progress.phase("freeze", measure=lambda: _size_of(images))
 
         async def frozen() -> None:
             if not live.core.state.is_checkpointing:
@@ -229,6 +238,7 @@ class Making:
         """Written, in the store, in the journal, on disk."""
         live, captured, images = self._live, self._captured, self._host.images
         assert captured is not None
+        self._progress.phase("store")
         await asyncio.to_thread(captured.write, self._directory)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
@@ -250,7 +260,8 @@ class Making:
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
         )
-        made = await images.save(description, self._directory, id=self._id)
+        directory, told = self._directory, self._progress.bytes
+        made = await images.save(description, directory, told, id=self._id)
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
         )
@@ -262,6 +273,11 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+
+
+def _size_of(directory: int) -> int:
+    with os.scandir(directory) as files:
+        return sum(each.stat().st_size for each in files)
 
 
 def _reason(error: BaseException) -> str:

@@ -87,9 +87,10 @@ class CheckpointRequests:
     async def checkpoint(
         self, operator: OperatorConnection, request: MakeCheckpoint, live: LiveSession
     ) -> m.Answer:
-        made = await self._continuity.checkpoint(
-            live, operator.actor.id, note=request.note, ends=request.end
-        )
+        with operator.waiting_for(live.spec.id):
+            made = await self._continuity.checkpoint(
+                live, operator.actor.id, note=request.note, ends=request.end
+            )
         return CheckpointMade(request.id, self._info(made))
 
     async def checkpoints(
@@ -141,9 +142,10 @@ class CheckpointRequests:
             checkpoint = await self._latest(info.name, info.id)
         if request.host_is_dead:  # as grave as granting rights, as it is to force a lease
             self._actors.authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
-        live, report = await self._continuity.restore(
-            checkpoint, actor.id, host_is_dead=request.host_is_dead
-        )
+        with operator.waiting_for(info.id):
+            live, report = await self._continuity.restore(
+                checkpoint, actor.id, host_is_dead=request.host_is_dead
+            )
         return Restored(request.id, live.info(), report)
 
     async def _find(

@@ -31,6 +31,7 @@ from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
 from holdfast.host.continuity.own_state import STATE, launch_again
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -76,12 +77,17 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: str, *, host_is_dead: bool = False
+    daemon: Daemon,
+    checkpoint: Checkpoint,
+    actor: str,
+    progress: WorkProgress,
+    *,
+    host_is_dead: bool = False,
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
     host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
     RestoreFailed, and what says that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor, host_is_dead).run()
+    return await _Restore(daemon, checkpoint, actor, progress, host_is_dead).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -104,10 +110,15 @@ class _Restore:
     """One of them."""
 
     def __init__(
-        self, daemon: Daemon, checkpoint: Checkpoint, actor: str, host_is_dead: bool
+        self,
+        daemon: Daemon,
+        checkpoint: Checkpoint,
+        actor: str,
+        progress: WorkProgress,
+        host_is_dead: bool,
     ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
-        self._host_is_dead = host_is_dead
+        self._progress, self._host_is_dead = progress, host_is_dead
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -117,11 +128,14 @@ class _Restore:
         daemon, session = self._daemon, self._session
         stored = check_may_come_back(daemon.store.tombstone(session), session)
         _check_machine(self._checkpoint)
+        self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
         try:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
-            await daemon.images.load(self._checkpoint.id, self._directory)
+            self._progress.phase("load", self._checkpoint.raw_bytes)
+            told = self._progress.bytes
+            await daemon.images.load(self._checkpoint.id, self._directory, told)
             kept = StateBlob.of_blob(self._file(PARCEL))
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
@@ -199,6 +213,7 @@ class _Restore:
         self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
+        self._progress.phase("start")
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:

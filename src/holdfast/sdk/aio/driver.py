@@ -371,7 +371,10 @@ class HostLink:
     async def _greeted(self) -> Connection:
         """By a thread: dialling a relay takes a while, and greeting is written once for all."""
         made = asyncio.get_running_loop().run_in_executor(
-            None, Connection, self._target, self.operator, self._client, self._acting
+            None,
+            Connection,
+            *(self._target, self.operator, self._client, self._acting),
+            self._on_event,  # of the loop: nothing is asked before the driver has it
         )
         try:
             return await asyncio.shield(made)

@@ -14,6 +14,7 @@ from holdfast.sdk.aio.driver import HostLink
 from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from holdfast.wire.messages.checkpoints import ProgressEvent
 
 _REMEMBERED = 64  # events about turns, to know one that comes a second time
 
@@ -54,6 +55,8 @@ class EventStream:
             case m.RehomedEvent():
                 fields = (getattr(message, field) for field in m.RehomedEvent._fields)
                 return ev.Rehomed(*fields)
+            case ProgressEvent():
+                return ev.Progressed(*(getattr(message, field) for field in ProgressEvent._fields))
             case m.ReapEvent():
                 fields = (getattr(message, field) for field in m.ReapEvent._fields)
                 return ev.ReapNotice(*fields)

@@ -31,7 +31,7 @@ class Hello(Message, tag="hello"):
     # counted under it
     operator: OperatorId
     client: str = ""  # kind of client, for people to read; cut to 64 characters
-    # names of optional features the operator understands; none are defined in version 1
+    # names of messages added since version 1 began that the operator understands: `progress`
     capabilities: tuple[str, ...] = ()
 
 

@@ -337,6 +337,19 @@ export const HOST_MESSAGES = {
     at: float, // when this was sent, seconds since 1970
     due_at: float, // when it happens, seconds since 1970
   }),
+  /** How far something is that takes longer than `PROGRESS_AFTER_S`: sent to whoever waits for it, watches
+   * the session or is attached there, and announced the capability `progress`.
+   */
+  progress: record({
+    session: text, // id of the session
+    name: text, // its name
+    work: text, // what is being done: `checkpoint` or `restore`; a later version may add some
+    phase: text, // which part of it. Of a checkpoint: `freeze` or, where its program is asked, `ask`; `store`. Of a restore: `check`, `load`, `start`. A later version may add some
+    done: int, // bytes of this phase
+    total: int, // how many they will be, as far as is known; 0 when it is not known
+    at: float, // when this was sent, seconds since 1970
+    over: withDefault(bool, false), // nothing more comes of it. Whether it succeeded is said elsewhere
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.table import amount
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import CheckpointMade, MakeCheckpoint
@@ -29,7 +30,7 @@ def parser() -> Parser:
 
 
 def run(options: Options) -> None:
-    with Host(client="hold checkpoint") as host:
+    with progress_line() as told, Host(client="hold checkpoint", on_progress=told) as host:
         request = MakeCheckpoint(0, options.session, options.end, options.note)
         made = host.ask(request, CheckpointMade, once=True).checkpoint
     if options.json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
 from holdfast.model.restore import ContinuityKind, RestoreReport
@@ -33,7 +34,7 @@ def parser() -> Parser:
 
 
 def run(options: Options) -> None:
-    with Host(client="hold restore") as host:
+    with progress_line() as told, Host(client="hold restore", on_progress=told) as host:
         dead = options.i_know_the_host_is_dead
         request = Restore(0, options.target, options.cold, dead)
         restored = host.ask(request, Restored, once=True)
