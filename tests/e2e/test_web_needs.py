@@ -1,6 +1,6 @@
-"""What needs somebody is settled where it is listed, and the session is not opened for it: an answer, a
-secret, a request for the turn, a halt. That nothing is sent where something else is asked by then is
-tested in web/test/errands.test.ts."""
+"""What needs somebody is settled where it is listed, and the session is not opened for it: an
+answer, a secret, a request for the turn, a halt. That nothing is sent where something else is asked
+by then is tested in web/test/errands.test.ts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who ran what, beside the terminal: a rail in the hue of whoever ran it, from a command to its lines and
-back."""
+"""Who ran what, beside the terminal: a rail in the hue of whoever ran it, from a command to its
+lines and back."""
 
 from __future__ import annotations
 

@@ -169,14 +169,18 @@ export class Rail {
     this.placed = []
   }
 
-  /** Where they are now. What still runs goes on to the cursor. */
+  /** Where they are now. What still runs goes on to the cursor; where nothing does, the cursor's line is the next command's. */
   private spans(): Block[] {
     const { baseY, cursorY } = this.screen.term.buffer.active
+    const cursor = baseY + cursorY
     const kept = this.placed.filter(({ start }) => !start.isDisposed && start.line >= 0)
     return kept.map(({ command, actor, start, lines }, index) => {
-      const runs = index === kept.length - 1 && this.command(command)?.endedAt === null
-      const last = start.line + lines - 1
-      return { command, actor, first: start.line, last: runs ? Math.max(last, baseY + cursorY) : last }
+      const first = start.line
+      const last = first + lines - 1
+      if (index < kept.length - 1) return { command, actor, first, last }
+      const runs = this.command(command)?.endedAt === null
+      const end = runs ? Math.max(last, cursor) : Math.min(last, Math.max(first, cursor - 1))
+      return { command, actor, first, last: end }
     })
   }
 
