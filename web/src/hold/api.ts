@@ -14,6 +14,7 @@ import type {
   Ending,
   Graph,
   Handoff,
+  Movability,
   Receipt,
   SessionInfo,
   Size,
@@ -289,6 +290,10 @@ export interface SessionHandle {
   ports(): Promise<PortForwarder>
   /** Its checkpoints, newest first. */
   checkpoints(): Promise<CheckpointInfo[]>
+  /** What a checkpoint would meet now, in each of its processes. Nothing is touched. */
+  canMove(): Promise<Movability>
+  /** Its continuity certificate, as JSON; also of a session that is over. */
+  certificate(): Promise<string>
   /** Write its processes to disk. With `end` it is asleep afterwards. Not repeated after a lost connection. */
   checkpoint(note: string, end: boolean): Promise<CheckpointInfo>
   /** Bring it back from its last checkpoint, under its id. This handle stays over: open another one. */

@@ -27,6 +27,7 @@ function said(change: Partial<LineFacts>, info: Partial<SessionInfo> = {}): stri
     mayType: true,
     mayResume: true,
     halt: null,
+    far: null,
     held: null,
     me: 'mara',
     machine: 'build-1',

@@ -46,6 +46,7 @@ export function NeedsYou() {
         <span class="grow" />
         {machines.length > 1 && <span class="faint">across {machines.length} machines</span>}
       </header>
+      <NewNeeds needs={needs} />
       <ul class="rows">
         {needs.map((need) =>
           'approval' in need ? (
@@ -57,6 +58,27 @@ export function NeedsYou() {
       </ul>
     </section>
   )
+}
+
+/** What is new, once, for those who do not see the list. */
+function NewNeeds({ needs }: { needs: readonly NeedOrApproval[] }) {
+  const said = useRef(new Set<string>())
+  const text = useRef('')
+  const fresh = needs.filter(({ key }) => !said.current.has(key))
+  for (const { key } of fresh) said.current.add(key)
+  if (fresh.length > 0) text.current = fresh.map(needText).join('. ')
+  return (
+    <p class="unseen" role="status">
+      {text.current}
+    </p>
+  )
+}
+
+function needText(need: NeedOrApproval): string {
+  if ('approval' in need) return `${sanitize(need.approval.info.name, 64)} waits for approval`
+  const { text, card, about } = need
+  const name = sanitize(card.info.name, 64)
+  return `${text.startsWith(`${name} `) ? '' : `${name}: `}${sanitize(text, 160)}, ${sanitize(about, 80)}`
 }
 
 /** Nothing moves under a finger: what is new is added below until the page is left. */

@@ -31,8 +31,8 @@ export function Dialog({ title, onClose, children, testid }: Props) {
       onCancel={onClose}
       onClick={(event) => event.target === box.current && onClose()}
     >
+      <ToastPlace />
       <div class="dialog-body">
-        <ToastPlace />
         <div class="dialog-head">
           <h2>{title}</h2>
           <button class="icon-button" aria-label="Close" onClick={onClose}>

@@ -1,5 +1,5 @@
 // A button that acts only after it was held down for a second, by pointer or by Enter or Space. Letting
-// go, moving off it or losing the focus before that does nothing. What the page does meanwhile ends no press: a notice that
+// go, moving off it or losing the focus before that does nothing. By Enter it may also be pressed, and then confirmed. What the page does meanwhile ends no press: a notice that
 // moves the button from under the finger, or a page too busy to draw.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -21,6 +21,7 @@ export function HoldButton({ onHeld, children, label, testid, class: extra = '',
   const frame = useRef(0)
   const timer = useRef(0)
   const box = useRef<DOMRect | null>(null) // where a pointer pressed it
+  const asked = useRef(false) // Enter was pressed and let go: the next one confirms
   const [shown, setShown] = useState(0)
 
   const feed = (event: PressEvent, at = performance.now()): void => {
@@ -56,6 +57,26 @@ export function HoldButton({ onHeld, children, label, testid, class: extra = '',
   }, [disabled])
 
   const isTrigger = (event: KeyboardEvent): boolean => event.key === 'Enter' || event.key === ' '
+  const keyDown = (event: KeyboardEvent): void => {
+    if (!isTrigger(event)) {
+      asked.current = false
+      return
+    }
+    event.preventDefault()
+    if (event.key === 'Enter' && asked.current && !event.repeat) {
+      asked.current = false
+      onHeld()
+    } else feed('down', event.timeStamp)
+  }
+  const keyUp = (event: KeyboardEvent): void => {
+    if (!isTrigger(event)) return
+    const { phase, since } = press.current
+    const early = event.key === 'Enter' && phase === 'pressing' && event.timeStamp - since < HOLD_MS
+    feed(early ? 'leave' : 'up', event.timeStamp)
+    if (!early) return
+    asked.current = true
+    toast(`${label}? Press Enter again to confirm, or hold it`)
+  }
   return (
     <button
       type="button"
@@ -80,17 +101,18 @@ export function HoldButton({ onHeld, children, label, testid, class: extra = '',
         box.current = null
         feed('leave')
       }}
-      onBlur={() => box.current || feed('leave')}
-      onContextMenu={(event) => event.preventDefault()}
-      onKeyDown={(event) => {
-        if (!isTrigger(event)) return
-        event.preventDefault()
-        feed('down', event.timeStamp)
+      onBlur={() => {
+        asked.current = false
+        if (!box.current) feed('leave')
       }}
-      onKeyUp={(event) => isTrigger(event) && feed('up', event.timeStamp)}
+      onContextMenu={(event) => event.preventDefault()}
+      onKeyDown={keyDown}
+      onKeyUp={keyUp}
     >
       <span class="hold-fill" aria-hidden="true" />
-      <span class="hold-face">{children}</span>
+      <span class="hold-face">
+        {children} <span class="hold-words">keep holding…</span>
+      </span>
     </button>
   )
 }

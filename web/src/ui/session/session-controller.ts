@@ -50,6 +50,7 @@ export class SessionController {
   readonly link = signal('') // the address of the link that was tapped
   readonly unread = signal<number | null>(null) // lines printed since the view left the end; null: it is there
   readonly ready = signal(false)
+  readonly certifying = signal(false) // its certificate is shown
   readonly chosen = signal<number | null>(null) // the command that is marked in the timeline, and beside the terminal
   readonly pointed = signal<Pointed | null>(null) // of what is selected in the terminal
   readonly fullScreen = signal(false) // a program draws on the alternate screen
