@@ -34,6 +34,7 @@ from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.access import Claim
 from holdfast.wire.messages.forward import Carried
+from holdfast.wire.messages.host_links import OpenLink
 
 if TYPE_CHECKING:
     from holdfast.host.connection.request_table import Reply
@@ -62,6 +63,8 @@ class ConnectionHost(Protocol):
     def welcome(self, operator: OperatorConnection) -> m.Welcome: ...
 
     def answer(self, operator: OperatorConnection, request: m.Request) -> Reply: ...
+
+    def open_link(self, sock: socket.socket) -> None: ...
 
     def carry(self, operator: OperatorConnection, message: Carried) -> None: ...
 
@@ -181,6 +184,9 @@ class OperatorConnection:
             self._acted = True
         elif isinstance(message, m.Hello):
             self._on_hello(message)
+        elif isinstance(message, OpenLink) and self.id is None and self.remote is None:
+            self._host.open_link(socket.socket(fileno=os.dup(self.sock.fileno())))
+            self._leave()
         elif isinstance(message, Carried) and self.id is not None:
             self._host.carry(self, message)
         else:
@@ -429,6 +435,12 @@ class OperatorConnection:
         if not self._broken:
             self._broken = True
             self._loop.call_soon(self.close)
+
+    def _leave(self) -> None:
+        """Its socket is another's, which has a copy of it: nothing more is read or said here."""
+        self._read_more(False)
+        self._closing = True
+        self._close_soon()
 
     def close(self) -> None:
         if self.closed:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc.peer import NotServedError, OwnTraces
@@ -88,6 +88,7 @@ class Operators:
         own: OwnTraces,
     ) -> None:
         self.table: RequestTable  # set when the handlers are there, which need this
+        self.on_link: Callable[[socket.socket], None] = socket.socket.close  # the same
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
         self._host_key, self._quotas, self._own = host_key, quotas, own
@@ -222,6 +223,9 @@ class Operators:
 
     def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
         return self.table.answer(operator, request)
+
+    def open_link(self, sock: socket.socket) -> None:
+        self.on_link(sock)
 
     def carry(self, operator: OperatorConnection, message: Carried) -> None:
         self._forwarding.take(operator, message)

@@ -156,6 +156,7 @@ def handlers(
         "policy_off": policy.off,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
+        "get_ticket": reach.get_ticket,
         "host": host.host,
         "can_take": preflight.can_take,
         "metrics": host.metrics,

@@ -292,7 +292,7 @@ class InputCounter:
             yield self._last
 
 
-class HostLink:
+class AsyncHostClient:
     """A host, kept in reach: one operator across its connections, so that inputs are counted
     across them. It is the ClientIo of asyncio."""
 
