@@ -1,5 +1,5 @@
-"""Checkpoints of a program that offers its own state, in a browser: what is in the way is said before
-one is asked for, how far it is while it is made, and what certifies the session afterwards."""
+"""Checkpoints of a program that offers its own state, in a browser: what is in the way is said
+before one is asked for, how far it is while it is made, and what certifies the session later."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ def test_what_follows_a_lost_session_leads_to_it(box: Faraway, visit: Visit) -> 
     phone = visit("following", **PHONE)
     phone.until("it is not lost", lambda: box.host.json("show", lost)["state"] == "lost")
     box.host.ok("revive", lost)
-    phone.open("forebear")
+    phone.overview()
+    lives = '[data-testid="session-card"][data-session="forebear"][data-state="idle"]'
+    phone.page.locator(lives).click()
+    phone.ready()
     phone.at("panel-toggle").click()
     follows = phone.at("lineage-follows")
     follows.wait_for()

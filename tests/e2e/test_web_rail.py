@@ -74,17 +74,15 @@ def test_each_command_has_its_actors_hue_beside_its_lines_and_only_there(
     # What is run now joins them, and still has its lines when more is printed below.
     visitor.enter("echo by-me; seq 201 260")
     visitor.until_shown("260")
-    visitor.page.mouse.move(400, 400)
-    visitor.page.mouse.wheel(0, -20000)
+    visitor.page.evaluate("() => __hold.terminal.scrollToTop()")
     until_beside(visitor, ("otto", "103"), ("vera", "by-vera"), ("rail", "by-me"))
     visitor.shot("railed")
     axe.check(visitor, "rail")
 
     # Every page that is opened later has the same.
     visitor.reload()
-    visitor.page.mouse.move(400, 400)
     visitor.until("no rail", lambda: bars(visitor))
-    visitor.page.mouse.wheel(0, -20000)
+    visitor.page.evaluate("() => __hold.terminal.scrollToTop()")
     until_beside(visitor, ("otto", "103"), ("vera", "by-vera"), ("rail", "by-me"))
 
 

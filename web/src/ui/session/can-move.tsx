@@ -40,6 +40,7 @@ export function CanMove({ controller: { handle } }: { controller: SessionControl
       </p>
       <Findings title="In the way" of={blocks} />
       <Findings title="Not part of it" of={resets} />
+      {!movable && <p class="faint">A program that offers its own state is asked for that instead.</p>}
     </section>
   )
 }

@@ -69,6 +69,11 @@ export class Rail {
         this.draw(true)
       }),
     )
+    const seen = (): void => {
+      if (!document.hidden) this.soon()
+    }
+    document.addEventListener('visibilitychange', seen)
+    this.undo.push(() => document.removeEventListener('visibilitychange', seen))
     const rendered = screen.term.onRender(() => this.draw(false))
     this.undo.push(() => rendered.dispose())
   }
@@ -113,7 +118,8 @@ export class Rail {
   }
 
   private async look(): Promise<void> {
-    if (this.asking || document.hidden) {
+    if (document.hidden) return // asked when it is seen
+    if (this.asking) {
       this.again = true
       return
     }
@@ -209,9 +215,13 @@ export class Rail {
     const note = this.pooled(this.notes, this.beside, index, 'rail-note')
     const actor = this.facts.handle.actors.peek().find(({ name }) => name === block.actor)
     const hue = hueOf(actor?.colour, actor?.id || block.actor)
+    const [first, last] = [
+      Math.max(block.first, viewportY),
+      Math.min(block.last, viewportY + this.screen.term.rows - 1),
+    ]
     const top = (block.first - viewportY) * height + y
-    bar.style.transform = `translateY(${Math.round(top) + 1}px)`
-    bar.style.height = `${Math.round((block.last - block.first + 1) * height) - 2}px`
+    bar.style.transform = `translateY(${Math.round((first - viewportY) * height + y) + 1}px)`
+    bar.style.height = `${Math.round((last - first + 1) * height) - 2}px`
     bar.style.setProperty('--hue', hue['--hue'])
     bar.dataset.command = String(block.command)
     bar.dataset.actor = block.actor

@@ -88,7 +88,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               disabled={!live}
               onHeld={() => void controller.seize(false)}
             >
-              <Icon name="hand" /> Seize
+              <Icon name="hand" /> Seize <span class="answer-hint">hold</span>
             </HoldButton>
           )}
           {may('halt') && !halted && link !== 'fenced' && (
