@@ -110,8 +110,9 @@ export function HoldButton({ onHeld, children, label, testid, class: extra = '',
       onKeyUp={keyUp}
     >
       <span class="hold-fill" aria-hidden="true" />
-      <span class="hold-face">
-        {children} <span class="hold-words">keep holding…</span>
+      <span class="hold-face">{children}</span>
+      <span class="hold-words" aria-hidden="true">
+        Keep holding…
       </span>
     </button>
   )

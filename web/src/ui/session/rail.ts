@@ -26,6 +26,14 @@ interface Placed {
   readonly lines: number
 }
 
+/** What all of them are drawn by, in pixels but for the first line. */
+interface Drawn {
+  readonly viewportY: number
+  readonly height: number // of a line
+  readonly y: number // of the first line
+  readonly room: number // for words beside a line, with the line
+}
+
 interface Facts {
   readonly handle: Pick<SessionHandle, 'blame' | 'actors' | 'link' | 'info'>
   readonly timeline: { readonly value: TimelineModel; peek(): TimelineModel }
@@ -206,11 +214,12 @@ export class Rail {
     const rows = this.screen.term.rows
     const seen =
       type === 'normal' ? this.spans().filter((b) => b.last >= viewportY && b.first < viewportY + rows) : []
-    seen.forEach((block, index) => this.drawBlock(index, block, viewportY, height, y))
+    const room = seen.length > 0 ? this.beside.clientWidth : 0 // asked before anything is moved
+    seen.forEach((block, index) => this.drawBlock(index, block, { viewportY, height, y, room }))
     for (const list of [this.bars, this.notes]) for (const each of list.slice(seen.length)) each.hidden = true
   }
 
-  private drawBlock(index: number, block: Block, viewportY: number, height: number, y: number): void {
+  private drawBlock(index: number, block: Block, { viewportY, height, y, room }: Drawn): void {
     const bar = this.pooled(this.bars, this.rail, index, 'rail-bar')
     const note = this.pooled(this.notes, this.beside, index, 'rail-note')
     const actor = this.facts.handle.actors.peek().find(({ name }) => name === block.actor)
@@ -239,7 +248,7 @@ export class Rail {
     }
     const written = this.screen.line(block.first).length * this.screen.cursor().width
     const width = this.widths.get(note) ?? 0
-    note.hidden = width === 0 || top < y - 1 || written + width > this.beside.clientWidth
+    note.hidden = width === 0 || top < y - 1 || written + width > room
   }
 
   /** `19:16 · 41 s`. */
