@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,15 @@ while :; do sleep 0.05; done
 
 
 @pytest.fixture
-def go(box: Faraway, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def go(box: Faraway, tmp_path: Path) -> Iterator[Path]:
     """A session called slow gives its state once this exists."""
     go = tmp_path / "go"
     command = ("bash", "-c", _HESITATES.format(go=go))
     box.host.ok("run", "-d", "--name", "slow", "--level", "plain", "--", *command)
-    request.addfinalizer(lambda: (go.touch(), box.host("end", "slow")))
     box.host.ok("wait", "slow", "--for", "text:offered", "--timeout", "20")
-    return go
+    yield go
+    go.touch()
+    box.host("end", "slow")
 
 
 def open_act(visitor: Visitor, testid: str) -> None:

@@ -88,7 +88,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
               disabled={!live}
               onHeld={() => void controller.seize(false)}
             >
-              <Icon name="hand" /> Seize <span class="answer-hint">hold</span>
+              <Icon name="hand" /> Seize
             </HoldButton>
           )}
           {may('halt') && !halted && link !== 'fenced' && (
