@@ -149,6 +149,11 @@ class InputMachine:
             self._refusals.pop(silent, None)
         self._offered[offered.operator] = offered.seq
 
+    def waiting(self) -> tuple[InputOffered, ...]:
+        """What is not in custody yet, in order. Nothing of what is at the gate, which is judged
+        here."""
+        return () if self.gated is not None else tuple(self._queue)
+
     # -- taking ---------------------------------------------------------------------------------
 
     def next(self, room: int) -> InputOffered | None:

@@ -107,6 +107,8 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
+        if daemon.moves.decides(stored.info.id):
+            continue  # it may be at another host by now
         strays.append(stored.info.id)
         buried = daemon.lost.bury(stored, daemon.actors.name, daemon.make_screen)
         daemon.registry.remember(buried)

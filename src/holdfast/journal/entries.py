@@ -44,7 +44,8 @@ class UnknownEntry(Body):
 
 
 class Began(Body, tag="began", lifecycle=True):
-    """The first entry: which session this is, and which host writes its journal."""
+    """Which session this is, and which host writes its journal from here on: the first entry, and
+    the first one of each other host that the session came to."""
 
     session: str
     session_key: bytes  # public; the id is derived from it
@@ -513,6 +514,14 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     size: int  # bytes of the checkpoint
     reset: tuple[PeerReset, ...] = ()  # connections to peers outside: the first 64
     resets: int = 0  # how many there were
+
+
+class MoveFailedEntry(Body, tag="move_failed", lifecycle=True):
+    """The actor had the session moved to another host, which came to nothing: it goes on here, as
+    before."""
+
+    to: str  # what people call that host
+    reason: str
 
 
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.adapters import pty
 from holdfast.adapters.criu import dump as criu
 from holdfast.adapters.criu import find
+from holdfast.adapters.halt import cgroup
 from holdfast.adapters.session_memory import layout
 from holdfast.adapters.shell.integration import state_path
 from holdfast.adapters.shell.report_fifo import look
@@ -119,8 +120,19 @@ class Making:
     """Of one checkpoint, of a session that runs."""
 
     def __init__(
-        self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
+        self,
+        host: CheckpointingHost,
+        live: LiveSession,
+        actor: str,
+        note: str,
+        ends: bool,
+        *,
+        stands: bool = False,
     ) -> None:
+        """`stands`: the tree stands still afterwards, frozen by its group, until somebody lets it
+        run: it is moving, and whoever may end it may have it moved."""
+        self._stands = stands
+        self._taking: asyncio.Task[Checkpoint] | None = None
         self._host, self._live, self._actor = host, live, actor
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
@@ -137,19 +149,8 @@ class Making:
 
     async def run(self) -> Checkpoint:
         """Raises CheckpointFailed, and what machine and store refuse."""
+        await self.ask()
         live, actor = self._live, self._actor
-        if not live.spec.level.reaches(Level.MOVABLE):
-            raise LevelUnavailable(
-                f"{live.spec.name} is at level {live.spec.level}; only a movable session can be "
-                "checkpointed",
-                hint="`hold doctor` says what this host lacks; sessions get their level at start",
-            )
-        passed = None
-        if actor != HOST_ACTOR:  # the host's own policy is nobody's act that another could judge
-            passed = await live.gate.check(
-                EffectKind.CHECKPOINT, ActorId(actor), "end" if self._ends else "", may_wait=True
-            )
-        live.handle(ev.CheckpointAsked(actor, now(), self._ends, passed))
         try:
             return await self._make()
         except BaseException as error:
@@ -158,6 +159,32 @@ class Making:
             raise
         finally:
             self._let_go()
+
+    async def take(self) -> Checkpoint:
+        """For one that stands still afterwards. Whatever comes of it, somebody lets it run."""
+        self._taking = asyncio.ensure_future(self._make())
+        return await self._taking
+
+    def give_up(self) -> None:
+        """Nobody needs it any more; what was taken is not kept."""
+        if self._taking is not None and not self._taking.done():
+            self._taking.cancel()
+
+    async def ask(self) -> None:
+        """Whether it may be. From here on input waits. Raises what refuses it."""
+        live, actor = self._live, self._actor
+        if not live.spec.level.reaches(Level.MOVABLE):
+            raise LevelUnavailable(
+                f"{live.spec.name} is at level {live.spec.level}; only a movable session can be "
+                "checkpointed",
+                hint="`hold doctor` says what this host lacks; sessions get their level at start",
+            )
+        passed, ends = None, self._ends or self._stands
+        if actor != HOST_ACTOR:  # the host's own policy is nobody's act that another could judge
+            passed = await live.gate.check(
+                EffectKind.CHECKPOINT, ActorId(actor), "end" if ends else "", may_wait=True
+            )
+        live.handle(ev.CheckpointAsked(actor, now(), ends, passed))
 
     def _let_go(self) -> None:
         """Once: what waited is taken. Not of a tree that was ended with its checkpoint: the keeper
@@ -174,7 +201,8 @@ class Making:
                 times = await self._dump()
             if not self._ends:
                 # The session runs on: what was captured is stored behind its back.
-                self._let_go()
+                if not self._stands:
+                    self._let_go()
                 await self._store(times.frozen_ms)
         except OSError as error:
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
@@ -201,6 +229,8 @@ class Making:
             if not live.core.state.is_checkpointing:
                 raise CheckpointFailed(f"it is {live.core.state.phase} by now")
             self._captured = _Captured(live, self._host.home, tree)
+            if self._stands:
+                cgroup.ask_to_freeze(place.cgroup)
             if self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
                 await self._store((boottime.now() - since) * 1000)

@@ -38,7 +38,7 @@ from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import as_last_known, what_was_in_flight
-from holdfast.host.session import describe, signals
+from holdfast.host.session import describe, fencing_token, signals
 from holdfast.host.session.closing import Closing
 from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
@@ -155,6 +155,7 @@ class LiveSession:
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
                 checkpointing=bool(parcel.asleep_in),
+                moving=self._daemon.moves.has_left(spec.id),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
             in_force=self._in_force(),
@@ -578,12 +579,12 @@ class LiveSession:
         self.core.turn.session = name
         self.commands.renamed(self.spec)
         self._daemon.registry.renamed(self, before.name)
-        self._save_spec()
+        self.save_spec()
         state = self.state_event(self.watching.current_state())
         for operator in self.presence.recipients():
             operator.event(state)
 
-    def _save_spec(self) -> None:
+    def save_spec(self) -> None:
         """What is known of it should it be lost; alive it is what the keeper holds."""
         try:
             self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
@@ -623,17 +624,34 @@ class LiveSession:
     def _unfence(self, epoch: int) -> None:
         """Everything says the new epoch before anything of the tree runs; the token does so now."""
         assert self.leasing is not None
-        before, self.spec = self.spec.epoch, self.spec.replace(epoch=epoch)
-        self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+        before = self.spec.epoch
+        self._has_epoch(epoch)
         self.journal.happened(*self.leasing.held_again(before), forced=True)
         self.save_parcel()
-        self._save_spec()
+        self.save_spec()
         self.halts.reconcile()
         self.keeper.output(KEEP_OUTPUT)
         self.output.read(True)
         self.custody.flush_to_pty()
         self._daemon.reach.announce(self)
         log.warning("session %s runs on in epoch %d", self.spec.id, epoch)
+
+    def _has_epoch(self, epoch: int) -> None:
+        self.spec = self.spec.replace(epoch=epoch)
+        self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+
+    def adopt_epoch(self, epoch: int) -> None:
+        """It was released to another host and taken back: it goes on here, in a later epoch, before
+        anything of the tree runs. A remote view is of one epoch, and ends."""
+        self.incarnation.fence()
+        self._daemon.operators.dismiss_remote(self, fenced_error())
+        before = self.spec.epoch
+        self._has_epoch(epoch)
+        fencing_token.write(self._daemon.home, self.spec.process_tag, epoch)
+        self.journal.happened(HOST_ACTOR, entries.Leased(0.0, before, ""), forced=True)
+        self.save_parcel()
+        self.save_spec()
+        self._daemon.reach.announce(self)
 
     # -- rights -------------------------------------------------------------------------------
 
@@ -883,7 +901,7 @@ class LiveSession:
             ungated=self.ungated,
             held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
-        )
+        ).replace(**self._daemon.moves.shown(self.spec.id))
 
     def _state_since(self, state: SessionState) -> float | None:
         standing = self.since.look()
