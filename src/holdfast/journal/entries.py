@@ -514,6 +514,8 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     size: int  # bytes of the checkpoint
     reset: tuple[PeerReset, ...] = ()  # connections to peers outside: the first 64
     resets: int = 0  # how many there were
+    files_put_back: int = 0  # captured files that became again what they were
+    files_kept_in: tuple[str, ...] = ()  # where what was there instead is kept
 
 
 class MoveFailedEntry(Body, tag="move_failed", lifecycle=True):

@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]  # bytes done, of how many
 
 
 class HostLink(Protocol):
-    """To the other host. Whatever it raises is a HoldfastError; `HostLost` when the link is gone."""
+    """To the other host. Whatever it raises is a HoldfastError; `HostLost`: the link is gone."""
 
     @property
     def peer(self) -> bytes:

@@ -21,6 +21,7 @@ from holdfast.host.continuity.moving.handover_lease import HandoverLease, answer
 from holdfast.host.continuity.moving.move_book import KeptSource, MoveBook
 from holdfast.host.continuity.moving.runner import REDIAL_S, MoveRunner, Told
 from holdfast.host.continuity.moving.session_files import Known, send_files
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
@@ -71,7 +72,7 @@ class SourceRunner(MoveRunner):
         owner = daemon.store.host_key.public.hex()
         self._lease = HandoverLease(self.session, owner, self._point, self._store, kept.lease)
         self._making: Making | None = None
-        self._image: asyncio.Task[None] | None = None
+        self._progress: WorkProgress
         self._known: Known = {}
         self._bytes = 0
         self._recorded = kept.machine.state is SourceState.ROLLED_BACK  # by a daemon before
@@ -113,10 +114,13 @@ class SourceRunner(MoveRunner):
         kept, live = self._kept, self.live
         assert live is not None
         actor = ActorId(kept.actor)
-        making = Making(self._daemon, live, actor, f"moving to {kept.to}", False, stands=True)
+        progress = self._progress = self._daemon.continuity.progress_of_move(live)
+        making = Making(
+            self._daemon, live, actor, f"moving to {kept.to}", False, progress, stands=True
+        )
         link = await self._daemon.links.dial(kept.ticket, self.session, actor, "move")
         try:
-            self._kept = kept.replace(to=link.peer_name or kept.to)
+            self._kept = kept.replace(to=kept.to or link.peer_name)
             await link.send(m.encode(proposal))
             async with asyncio.timeout(_ANSWER_S):
                 await _agreed(link)
@@ -225,7 +229,8 @@ class SourceRunner(MoveRunner):
     async def _take_image(self) -> ev.MoveEvent:
         making = self._making
         assert making is not None
-        made = await making.take()
+        with self._progress.told():
+            made = await making.take()
         self._kept = self._kept.replace(checkpoint=made.id)
         self._bytes = made.raw_bytes
         return ev.ImageTaken(boottime.now())
@@ -236,16 +241,19 @@ class SourceRunner(MoveRunner):
             raise HostLost("the connection ended")
         said = boottime.now()
 
-        def progress(_done: int, _of: int) -> None:
+        def progress(done: int, of: int) -> None:
             nonlocal said
+            self._progress.bytes(done, of)
             at = boottime.now()
             self.give(ev.Progress(at))
             if at - said > _PROGRESS_S:
                 said = at
                 self._spawn(self._told_other(m.Note("progress")))
 
-        await link.send_checkpoint(image, progress)
-        await self._send_files()
+        self._progress.phase("transfer", self._bytes)
+        with self._progress.told():
+            await link.send_checkpoint(image, progress)
+            await self._send_files()
         await self.send(m.Image(image))
         return ev.Progress(boottime.now())
 

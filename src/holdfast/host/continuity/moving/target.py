@@ -21,7 +21,7 @@ from holdfast.core.continuity import move_events as ev
 from holdfast.core.continuity.migration import TargetMove
 from holdfast.core.continuity.move_table import TargetState
 from holdfast.host.clock import now
-from holdfast.host.continuity import restore
+from holdfast.host.continuity import restore, workspace_files
 from holdfast.host.continuity.moving import messages as m
 from holdfast.host.continuity.moving.handover_lease import HandoverLease, RecordAtSource
 from holdfast.host.continuity.moving.move_book import KeptTarget, MoveBook
@@ -32,6 +32,7 @@ from holdfast.host.session import fencing_token
 from holdfast.host.session.parcel import StateBlob
 from holdfast.journal.verdict import VerdictKind
 from holdfast.keeper import boottime
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -160,6 +161,11 @@ class TargetRunner(MoveRunner):
             raise CheckpointInvalid(f"{id} is of another session")
         facts = facts.replace(tree=_at_home(facts.tree, self._kept.propose.home, daemon.home))
         with contextlib.ExitStack() as undo:
+            stopped_at = checkpoint.created_at
+            found = await workspace_files.compare(
+                directory, daemon.home, RestoreFiles.RESTORE, stopped_at
+            )
+            await workspace_files.put_back(found, directory, kept.spec.uid, id, undo)
             self._bell = restore.prepare(daemon.home, undo, files, kept.spec, kept.spec.epoch)
             restored = await restore.restore_tree(daemon.launcher, files, facts, kept.spec)
             undo.callback(restore.remove_group, restored)

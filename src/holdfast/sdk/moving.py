@@ -1,0 +1,35 @@
+"""Moving a session: the client fetches a ticket at the host that it shall come to, and gives it to
+the one that it is to leave. The two then settle it between themselves."""
+
+from __future__ import annotations
+
+from holdfast.model.errors import InvalidArgument
+from holdfast.sdk.client import Host
+from holdfast.wire.messages.host_links import GetTicket, TicketGiven
+from holdfast.wire.messages.moving import Move, Moved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sdk.reach.machines import Machine
+
+
+def other_host(name: str) -> str | Machine:
+    """By which `Host` reaches it: a machine that this user has joined, or the home directory of
+    another host of this machine."""
+    if name.startswith("/"):
+        from holdfast.model.home import home_of
+
+        return home_of({"HOLDFAST_HOME": name}, 0).socket
+    from holdfast.sdk.reach import machines
+
+    return machines.find(name)
+
+
+def move(source: Host, session: str, to: str) -> Moved:
+    """It lives there when this returns. Raises what stood in the way; then it goes on here."""
+    found = source.show(session, exact=True)
+    with Host(other_host(to), client=source.client) as target:
+        ticket = target.ask(GetTicket(0, found.id, source.host_key), TicketGiven)
+    if ticket.host == source.host_key:
+        raise InvalidArgument(f"{found.name} is on {to} already")
+    return source.ask(Move(0, found.id, ticket.ticket, to), Moved, once=True)
