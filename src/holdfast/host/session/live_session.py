@@ -97,7 +97,7 @@ class LiveSession:
 
     # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
     __slots__ = (
-        "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "_used_at", "actions",
+        "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks", "_ticks", "_used_at", "actions",
         "approving", "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout",
         "fds", "gate", "halts", "handoffs", "host_input", "incarnation", "journal", "keeper",
         "leasing", "output", "presence", "provenance", "ring", "since", "spec", "turning", "view",
@@ -128,6 +128,7 @@ class LiveSession:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._ended_moving: Ending | None = None
         self._used_at = parcel.used_at
         # Until it is known what an earlier daemon saw of the shell's keys.
         self._keys_rebound: Callable[[], bool] = lambda: True
@@ -640,6 +641,14 @@ class LiveSession:
         self.spec = self.spec.replace(epoch=epoch)
         self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
 
+    def runs_on_after_move(self) -> None:
+        """It did not move: what waits is taken first, in its order; then the tree runs."""
+        self.handle(ev.CheckpointOver(HOST_ACTOR, now()))
+        self.executor.offer_held()
+        self.spawn(self.halts.begin())
+        if self._ended_moving is not None:
+            self.main_ended(self._ended_moving)
+
     def adopt_epoch(self, epoch: int) -> None:
         """It was released to another host and taken back: it goes on here, in a later epoch, before
         anything of the tree runs. A remote view is of one epoch, and ends."""
@@ -716,6 +725,9 @@ class LiveSession:
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""
         if self._closed:
+            return
+        if self.core.state.is_moving:  # it is disposed of, or, if the move fails, it has ended
+            self._ended_moving = ending
             return
         self.output.drain()
         self.handle(ev.MainEnded(HOST_ACTOR, now(), ending))

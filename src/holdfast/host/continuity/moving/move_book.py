@@ -42,7 +42,8 @@ class KeptTarget(Record):
     session: SessionId
     propose: Propose
     source: bytes  # the other host's key
-    actors: tuple[str, str]  # one person's: at the source, and here
+    mover: str  # who asked at the source
+    admitted_by: str  # the same person here
     began: float
     machine: SavedTarget
     lease: SavedLease | None

@@ -171,8 +171,6 @@ class Moves:
                 runner.link = link
                 await runner.say_where_it_is()
             await runner.listen(link)
-            if runner.closed:
-                self._coming.pop(runner.move, None)
         except HoldfastError as error:
             log.info("a link for a move: %s", error.message)
         finally:
@@ -194,13 +192,17 @@ class Moves:
                     session,
                     first,
                     link.peer,
-                    (str(actors[0]), str(actors[1])),
+                    str(actors[0]),
+                    str(actors[1]),
                     time.time(),
                     TargetMove(first.epoch, first.move).kept(),
                     None,
                 )
                 runner = TargetRunner(self._daemon, self._book, kept, self._told)
                 runner.agree()
+                for before in [each for each in self._coming.values() if each.closed]:
+                    if before.session == session:
+                        del self._coming[before.move]
                 self._coming[first.move] = runner
                 return runner
         raise ProtocolViolation("a move does not begin so")

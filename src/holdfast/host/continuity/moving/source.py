@@ -13,7 +13,7 @@ from holdfast.adapters.halt import cgroup
 from holdfast.core import events as session_events
 from holdfast.core.continuity import move_events as ev
 from holdfast.core.continuity.migration import SourceMove
-from holdfast.core.continuity.move_table import SourceState
+from holdfast.core.continuity.move_table import SourceState, Superposition
 from holdfast.host.clock import now
 from holdfast.host.continuity.checkpoint import Making
 from holdfast.host.continuity.moving import messages as m
@@ -28,7 +28,7 @@ from holdfast.keeper import boottime
 from holdfast.model.checkpoint import CheckpointId
 from holdfast.model.errors import CheckpointFailed, HoldfastError, HostLost, from_code
 from holdfast.model.ids import HOST_ACTOR, ActorId
-from holdfast.model.info import SessionInfo
+from holdfast.model.info import MigrationInfo, SessionInfo
 from holdfast.model.state import Ending, SessionState
 from holdfast.wire.coordination import lease_key
 from holdfast.wire.messages.base import Message
@@ -316,9 +316,7 @@ class SourceRunner(MoveRunner):
             entry = entries.MoveFailedEntry(self.to, reason)
             live.journal.happened(self._kept.actor, entry)
             self._recorded = True
-        live.handle(session_events.CheckpointOver(HOST_ACTOR, now()))
-        live.executor.offer_held()
-        live.spawn(live.halts.begin())
+        live.runs_on_after_move()
 
     async def _dispose(self) -> ev.MoveEvent:
         """Nothing of it is left here but its record, up to where it left."""
@@ -432,6 +430,8 @@ def _left(info: SessionInfo, to: str) -> SessionInfo:
         present=(),
         ended_at=time.time(),
         ending=Ending(moved_to=to),
+        superposition=str(Superposition.SETTLED),
+        migration=MigrationInfo("", str(SourceState.MOVED), True, to),
     )
 
 

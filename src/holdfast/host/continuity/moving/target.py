@@ -216,7 +216,7 @@ class TargetRunner(MoveRunner):
             bytes=checkpoint.raw_bytes,
             reset=restored.reset,
         )
-        life = restore.life_of(self._kept.actors[1], report, checkpoint.journal_seq)
+        life = restore.life_of(self._kept.admitted_by, report, checkpoint.journal_seq)
         files = restore.LaidOut(self._directory)
         live = restore.revive(
             daemon, files, kept, restored, self._bell, kept.spec.name, epoch, None, life
@@ -253,7 +253,7 @@ class TargetRunner(MoveRunner):
     def _actor(self, at_source: str) -> ActorId:
         """The person who moved the session is another actor here. All others are who they are, by
         their keys, if they are known here at all."""
-        there, here = self._kept.actors
+        there, here = self._kept.mover, self._kept.admitted_by
         return ActorId(here if at_source == there else at_source)
 
     def _deliver(self, held: tuple[ev.HeldInput, ...]) -> None:
