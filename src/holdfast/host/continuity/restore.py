@@ -322,9 +322,7 @@ class _Restore:
         files = LaidOut(self._directory)
         if self._is_own:
             kept = kept.replace(leaves=None)
-        return revive(
-            self._daemon, files, kept, restored, bell, name, epoch, leasing, life
-        )
+        return revive(self._daemon, files, kept, restored, bell, name, epoch, leasing, life)
 
 
 # -- what a move does too ---------------------------------------------------------------------

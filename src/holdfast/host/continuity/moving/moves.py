@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SEALED = (
-    *(SourceState.REPLAY, SourceState.CUTOVER, SourceState.RECLAIM, SourceState.COMPLETE),
-)
+_SEALED = (*(SourceState.REPLAY, SourceState.CUTOVER, SourceState.RECLAIM, SourceState.COMPLETE),)
 _OVER = (TargetState.LIVE, TargetState.DISCARDED)
 
 
@@ -70,8 +68,7 @@ class Moves:
     def has_left(self, session: SessionId) -> bool:
         """Whether its record is on its way, so that nothing may be written into it here."""
         return any(
-            kept.session == session and kept.machine.state in _SEALED
-            for kept in self._kept_sources
+            kept.session == session and kept.machine.state in _SEALED for kept in self._kept_sources
         )
 
     def decides(self, session: SessionId) -> bool:
@@ -110,9 +107,9 @@ class Moves:
         session, daemon = live.spec.id, self._daemon
         if live.leasing is not None:
             raise InvalidArgument(
-                f"{live.spec.name} is re-homeable: its lease is renewed at this host's coordination "
-                "point",
-                hint="only pinned sessions can be moved; `hold checkpoint --end` it, and restore it "
+                f"{live.spec.name} is re-homeable: its lease is renewed at this host's "
+                "coordination point",
+                hint="only pinned sessions can be moved; end it with a checkpoint, and restore it "
                 "on the other host",
             )
         before = self._leaving.get(session)
@@ -219,9 +216,10 @@ class Moves:
         if session in daemon.registry.live:
             raise MoveFailed("the session runs there already")
         for other in tuple(self._coming.values()):
-            if other.session == session and not other.machine.is_over:
-                if other.source_key != link.peer or not other.call_off():
-                    raise MoveFailed("another move of it to that host is not settled")
+            if other.session != session or other.machine.is_over:
+                continue
+            if other.source_key != link.peer or not other.call_off():
+                raise MoveFailed("another move of it to that host is not settled")
         stored = daemon.store.tombstone(session)
         if stored is not None and not (stored.info.ending and stored.info.ending.moved_to):
             raise MoveFailed(f"that host has a session of this id, which {stored.info.ending}")
@@ -296,5 +294,3 @@ class Moves:
         )
         for operator in live.presence.recipients():
             operator.event(event)
-
-

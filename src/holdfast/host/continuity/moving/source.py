@@ -152,9 +152,7 @@ class SourceRunner(MoveRunner):
                 await self.listen(link)
                 link = None
                 if self.state in _BEFORE_RELEASE:
-                    self.give(
-                        ev.MoveFailed(boottime.now(), f"the connection to {self.to} ended")
-                    )
+                    self.give(ev.MoveFailed(boottime.now(), f"the connection to {self.to} ended"))
                 continue
             try:
                 link = await self._resumed()

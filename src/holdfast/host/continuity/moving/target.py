@@ -66,9 +66,7 @@ class TargetRunner(MoveRunner):
         self.machine = TargetMove.of(kept.machine)
         self._at_source = RecordAtSource(self.send)
         owner = daemon.store.host_key.public.hex()
-        self._lease = HandoverLease(
-            self.session, owner, self._at_source, self._store, kept.lease
-        )
+        self._lease = HandoverLease(self.session, owner, self._at_source, self._store, kept.lease)
         self._files = ArrivingFiles(book.files(kept.propose.move))
         self._directory = f"{daemon.home.state}/restoring/{kept.propose.move}"
         self._undo = contextlib.ExitStack()
@@ -156,7 +154,10 @@ class TargetRunner(MoveRunner):
         checkpoint = await daemon.images.load(id, directory)
         restore.check_machine(checkpoint)
         files = restore.LaidOut(directory)
-        kept, facts = StateBlob.of_blob(files.read(PARCEL)), RestoreFacts.of_bytes(files.read(FACTS))
+        kept, facts = (
+            StateBlob.of_blob(files.read(PARCEL)),
+            RestoreFacts.of_bytes(files.read(FACTS)),
+        )
         if {facts.session, kept.spec.id, checkpoint.session} != {self.session}:
             raise CheckpointInvalid(f"{id} is of another session")
         facts = facts.replace(tree=_at_home(facts.tree, self._kept.propose.home, daemon.home))
@@ -355,9 +356,7 @@ class TargetRunner(MoveRunner):
         if verdict.outcome is not VerdictKind.INTACT:
             raise JournalDamaged(f"its journal did not come whole: {verdict.text()}")
         seq = checkpoint.journal_seq
-        if seq > verdict.last_seq or (
-            reader.hash_at(self.session, seq) != checkpoint.journal_head
-        ):
+        if seq > verdict.last_seq or (reader.hash_at(self.session, seq) != checkpoint.journal_head):
             raise CheckpointInvalid(f"{checkpoint.id} is not of the history that its journal has")
 
     def acknowledged(self) -> None:
