@@ -29,7 +29,7 @@ def test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_
     until_screen(first, "build", r"echo half-")
     told = moved(first, "build", second)
     assert (told["session"], told["epoch"], told["host"]) == (session, 1, second.home)
-    assert "session_moved" in first("attach", "build").stderr
+    assert "session_elsewhere" in first("attach", "build").stderr
     shown = second.json("show", session)
     assert (shown["id"], shown["name"], shown["epoch"]) == (session, "build", 2)
     assert (shown["superposition"], shown["migration"]["phase"]) == ("settled", "")

@@ -196,13 +196,6 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
-class SessionMoved(SessionEnded):
-    """The session goes on at another host, which the message names."""
-
-    code = "session_moved"
-    exit_status = 66
-
-
 class SessionAsleep(SessionEnded):
     """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
 
@@ -593,7 +586,7 @@ def session_over(
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
     if ending is not None and ending.moved_to:
-        return SessionMoved(
+        return SessionElsewhere(
             f"{what} has moved to {ending.moved_to}",
             hint=f"`hold attach {ending.moved_to}/NAME` attaches to it there",
         )

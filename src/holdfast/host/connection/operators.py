@@ -29,7 +29,7 @@ from holdfast.host.connection.output_channels import (
     ViewChannel,
 )
 from holdfast.model.actor import Actor
-from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted, SessionMoved
+from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted, SessionElsewhere
 from holdfast.model.ids import ActorId, OperatorId, SessionId
 from holdfast.model.inside import Inside
 from holdfast.model.limits import OPERATORS_MAX, UNPLACED_MAX, UNPLACED_S
@@ -286,7 +286,7 @@ class Operators:
 
     def moved_away(self, live: AttendedSession, to: str) -> None:
         """It goes on at another host: whoever is here learns where."""
-        moved = SessionMoved(
+        moved = SessionElsewhere(
             f"the session has moved to {to}", hint=f"`hold attach {to}/NAME` attaches to it there"
         )
         for operator in live.presence.attached():
