@@ -68,6 +68,10 @@ class InputMachine:
         """The last number that waits or was taken."""
         return self._offered.get(operator, 0)
 
+    def taken_before(self, operator: OperatorId, seq: int) -> None:
+        """Under another name of this operator."""
+        self._offered[operator] = self._in_custody[operator] = seq
+
     def is_behind(self, operator: OperatorId, seq: int) -> bool:
         """Whether an input of this number, or of a later one, waits or was taken; 0 is no number
         yet."""

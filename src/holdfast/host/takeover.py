@@ -103,7 +103,7 @@ def _collect(keepers: Keepers, tag: SessionId) -> tuple[KeeperLink, Collected | 
 def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
     daemon that was starting them died before it could hand them over."""
-    strays = daemon.store.forget_cut_off()
+    strays = [each for each in daemon.store.forget_cut_off() if not daemon.moves.decides(each)]
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue

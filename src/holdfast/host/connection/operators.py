@@ -286,9 +286,7 @@ class Operators:
 
     def moved_away(self, live: AttendedSession, to: str) -> None:
         """It goes on at another host: whoever is here learns where."""
-        moved = SessionElsewhere(
-            f"the session has moved to {to}", hint=f"`hold attach {to}/NAME` attaches to it there"
-        )
+        moved = moved_to(to)
         for operator in live.presence.attached():
             for channel in tuple(operator.channels.values()):
                 if channel.live is not live:
@@ -398,6 +396,13 @@ def _shows(channel: OutputChannel, found: AttendedSession | Stored, event: Progr
     if isinstance(channel, ParkedChannel):
         return channel.session == event.session
     return channel.live is found
+
+
+def moved_to(host: str) -> SessionElsewhere:
+    """What is said of a session that went there."""
+    return SessionElsewhere(
+        f"the session has moved to {host}", hint=f"`hold attach {host}/NAME` attaches to it there"
+    )
 
 
 def _having(

@@ -172,6 +172,15 @@ class Executor:
             self.settled(each, error)
             self._refused(each.operator, each.seq, error)
 
+    def refer(self, elsewhere: HoldfastError) -> None:
+        """The session goes on at another host. What has no answer yet is sent again there, under
+        its number: it may have been delivered."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(elsewhere)
+                answer.exception()
+        self._waiting.clear()
+
     def stop(self) -> None:
         """Another daemon answers from now on."""
         for answer in self._waiting.values():

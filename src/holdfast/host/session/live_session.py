@@ -79,6 +79,7 @@ from holdfast.wire.epochs import Incarnation
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.keeper_link import KeeperLink
     from holdfast.host.reach.output_fanout import Fanout
@@ -97,7 +98,7 @@ class LiveSession:
 
     # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
     __slots__ = (
-        "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks", "_ticks",
+        "_came_as", "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks", "_ticks",
         "_used_at", "actions", "approving", "closing", "commands", "core", "custody", "exec_gate",
         "executor", "fanout", "fds", "gate", "halts", "handoffs", "host_input", "incarnation",
         "journal", "keeper", "leasing", "output", "presence", "provenance", "ring", "since",
@@ -130,6 +131,7 @@ class LiveSession:
         self._closed = False
         self._ended_moving: Ending | None = None
         self._used_at = parcel.used_at
+        self._came_as = parcel.came_as
         # Until it is known what an earlier daemon saw of the shell's keys.
         self._keys_rebound: Callable[[], bool] = lambda: True
         self.core = self._machine(parcel, ledger)
@@ -342,6 +344,7 @@ class LiveSession:
             is_closed=lambda: self.is_closed,
             may_see=lambda actor: daemon.registry.may_see(actor, self),
             watchers=partial(daemon.operators.watchers, self),
+            recognise=self._recognise,
         )
         self.closing = Closing(
             spec.id,
@@ -640,6 +643,17 @@ class LiveSession:
     def _has_epoch(self, epoch: int) -> None:
         self.spec = self.spec.replace(epoch=epoch)
         self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+
+    def _recognise(self, operator: OperatorConnection) -> None:
+        """The person who moved it here was another actor at the host before: what that one's
+        operator sent, and had no answer to, is not taken a second time from this one's."""
+        before = self._came_as.get(operator.actor.id)
+        if before is None:
+            return
+        inputs, known = self.core.inputs, self.core.inputs.last(operator.identity_as(before))
+        if known > inputs.last(operator.identity):
+            self.custody.ledger.take(operator.identity, known, b"")
+            inputs.taken_before(operator.identity, known)
 
     def runs_on_after_move(self) -> None:
         """It did not move: what waits is taken first, in its order; then the tree runs."""
@@ -941,6 +955,7 @@ class LiveSession:
             self.core.pinned,
             self._used_at,
             self.core.asleep_in,
+            self._came_as,
         )
         return kept.blob()
 

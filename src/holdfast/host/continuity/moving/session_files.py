@@ -19,7 +19,7 @@ from holdfast.model.limits import HOST_MESSAGE_BYTES
 _PIECE_BYTES = HOST_MESSAGE_BYTES // 2
 _SEGMENT = "journal-"
 # The end of an earlier incarnation; this one lives. What is written beside and renamed.
-_LEFT_OUT = ("tombstone.json", "unacknowledged", "output", "screen", "spec.json", "near-end")
+_LEFT_OUT = ("tombstone.json", "unacknowledged", "output", "screen", "near-end")
 
 Known = dict[str, tuple[int, int, int]]  # by path: what tells that it is still the same file
 

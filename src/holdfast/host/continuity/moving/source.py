@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import select
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from holdfast.core.continuity import move_events as ev
 from holdfast.core.continuity.migration import SourceMove
 from holdfast.core.continuity.move_table import SourceState, Superposition
 from holdfast.host.clock import now
+from holdfast.host.connection.operators import moved_to
 from holdfast.host.continuity.checkpoint import Making
 from holdfast.host.continuity.moving import messages as m
 from holdfast.host.continuity.moving.handover_lease import HandoverLease, answer_for
@@ -42,6 +45,7 @@ log = logging.getLogger(__name__)
 
 _PROGRESS_S = 5.0  # so often the target hears that more is on its way
 _ANSWER_S = 15.0  # for the target to say whether it takes the session
+_KEEPER_ENDS_S = 2.0  # for a keeper to end once nothing is in its custody
 _SETTLED_S = 20.0  # for the target to say that the session runs there, before we say so without it
 _REDIAL_AT_MOST_S = 30.0
 _BEFORE_RELEASE = (
@@ -77,7 +81,7 @@ class SourceRunner(MoveRunner):
         self._bytes = 0
         self._recorded = kept.machine.state is SourceState.ROLLED_BACK  # by a daemon before
         self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._target_settled = asyncio.Event()
+        self._target_settled, self._machine_over = asyncio.Event(), asyncio.Event()
         self._frozen_at = self._ran_at = 0.0
 
     @property
@@ -162,6 +166,7 @@ class SourceRunner(MoveRunner):
             except HoldfastError as error:
                 self._forgotten_there(error.message)
                 await asyncio.sleep(pause)
+        await self._machine_over.wait()
         self._finish()
 
     async def _resumed(self) -> HostLink:
@@ -327,8 +332,12 @@ class SourceRunner(MoveRunner):
                 raise CheckpointFailed("its tree does not end")
             daemon.store.bury(stored, output, screen)
             daemon.operators.moved_away(live, self.to)
+            live.executor.refer(moved_to(self.to))
+            keeper = live.keeper.pid
             daemon.moved_away(live, stored)
             self.live = None
+            await asyncio.to_thread(_await_end, keeper)
+            daemon.keepers.forget(live.spec.process_tag)
         else:
             await asyncio.to_thread(self._bury_without_tree)
         with contextlib.suppress(OSError):
@@ -375,7 +384,8 @@ class SourceRunner(MoveRunner):
                 if self.machine.is_over or lives:
                     await self._told_other(message)
                     self._target_settled.set()
-                    self._settled()
+                    if self.machine.is_over:
+                        self._settled()
 
     async def _answered(self, question: m.Look | m.Replace, key: str) -> None:
         await self._told_other(await answer_for(question, key, self._point))
@@ -399,6 +409,7 @@ class SourceRunner(MoveRunner):
     # -- its end ----------------------------------------------------------------------------------
 
     def _settled(self) -> None:
+        self._machine_over.set()
         if not self.answer.done():
             if self.state is SourceState.MOVED and not self._target_settled.is_set():
                 asyncio.get_running_loop().call_later(_SETTLED_S, self._answer_now)
@@ -431,6 +442,19 @@ def _left(info: SessionInfo, to: str) -> SessionInfo:
         superposition=str(Superposition.SETTLED),
         migration=MigrationInfo("", str(SourceState.MOVED), True, to),
     )
+
+
+def _await_end(keeper: int) -> None:
+    """Its tree is gone and its custody was given up. One that did not hear that is ended: the
+    session may come back, to another keeper."""
+    with contextlib.suppress(OSError):
+        process = os.pidfd_open(keeper)
+        try:
+            if not select.select([process], [], [], _KEEPER_ENDS_S)[0]:
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+                select.select([process], [], [], _KEEPER_ENDS_S)
+        finally:
+            os.close(process)
 
 
 async def _agreed(link: HostLink) -> None:

@@ -233,6 +233,7 @@ class TargetRunner(MoveRunner):
     def _parcel(self) -> StateBlob:
         """As it was when the source had stopped, with the actors that this host knows."""
         kept = StateBlob.of_blob(self._kept.parcel)
+        kept = kept.replace(came_as={self._kept.admitted_by: self._kept.mover})
         if kept.turn is None:
             return kept
         turn, knows = kept.turn, self._daemon.actors.authority.actor
@@ -298,6 +299,9 @@ class TargetRunner(MoveRunner):
         self._let_go_of_tree()
         for each in (self._directory, self._files.directory):
             await asyncio.to_thread(shutil.rmtree, each, ignore_errors=True)
+        store = self._daemon.store
+        if self.live is None and not store.is_known(self.session):
+            store.forget(self.session)  # its key came with the checkpoint
         if self._kept.checkpoint:
             with contextlib.suppress(HoldfastError):
                 await self._daemon.images.delete(CheckpointId(self._kept.checkpoint))
