@@ -98,11 +98,11 @@ class LiveSession:
 
     # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
     __slots__ = (
-        "_came_as", "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks", "_ticks",
-        "_used_at", "actions", "approving", "closing", "commands", "core", "custody", "exec_gate",
-        "executor", "fanout", "fds", "gate", "halts", "handoffs", "host_input", "incarnation",
-        "journal", "keeper", "leasing", "output", "presence", "provenance", "ring", "since",
-        "spec", "turning", "view", "watching",
+        "_came_as", "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks",
+        "_ticks", "_used_at", "actions", "approving", "closing", "commands", "core", "custody",
+        "exec_gate", "executor", "fanout", "fds", "gate", "halts", "handoffs", "host_input",
+        "incarnation", "journal", "keeper", "leasing", "output", "presence", "provenance", "ring",
+        "since", "spec", "turning", "view", "watching",
     )  # fmt: skip
 
     output: OutputPump

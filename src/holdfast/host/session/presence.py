@@ -35,8 +35,9 @@ class Presence:
         watchers: Callable[[], Iterable[OperatorConnection]],
         recognise: Callable[[OperatorConnection], None],
     ) -> None:
-        """`recognise`: who it was at the host that the session came from; `standing`: the main process, how far its output goes and since where it is held;
-        `looked`: this actor saw everything until now."""
+        """`recognise`: by what it was at the host that the session came from; `standing`: the main
+        process, how far its output goes and since where it is held; `looked`: this actor saw
+        everything until now."""
         self._standing, self._recognise = standing, recognise
         self._attachments, self._journal = attachments, record
         self._handle, self._looked, self._is_closed = handle, looked, is_closed
