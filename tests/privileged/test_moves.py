@@ -8,6 +8,7 @@ import pytest
 
 from privileged.checkpointing import entries, said, skip_unless_possible, started, until_screen
 from privileged.moving import moved, two_hosts
+from process.commanding import PATIENCE_S
 from process.commanding import Hold
 
 
@@ -41,5 +42,68 @@ def test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_
     assert (restored["epoch"], restored["body"]["before"]) == (2, 1)
     assert len(entries(second, "build", "began")) == 2
     second.ok("verify", "build")
-    assert second.json("status", "build")["continuity"] == "migrated"
+    assert "migrated" in second.ok("status", "build")
     assert first.json("ls", "--all")[0]["ending"]["moved_to"] == second.home
+
+
+@pytest.mark.requirement("N3")
+def test_where_a_session_is_can_be_seen_at_every_moment_of_its_move(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    first, second = hosts
+    session = started(first, "build")
+    before = first.json("show", session)
+    assert (before["superposition"], before["migration"]) == ("pre-migration", None)
+    seen: list[tuple[str, str]] = []
+    command = first.start("move", "build", second.home)
+    while command.poll() is None:
+        shown = first.json("show", session)
+        migration = shown["migration"] or {"phase": ""}
+        now = (shown["superposition"], migration["phase"])
+        seen += [now] if not seen or seen[-1] != now else []
+    assert command.wait(PATIENCE_S) == 0
+    assert first.json("show", session)["superposition"] == "settled"
+    order = [
+        *(("pre-migration", ""), ("pre-migration", "snapshot"), ("transferring", "transfer")),
+        *(("dual-active", "restore"), ("dual-active", "replay"), ("dual-active", "cutover")),
+        *(("post-cutover", "complete"), ("settled", "")),
+    ]
+    assert set(seen) <= set(order) and seen == sorted(seen, key=order.index), seen
+    assert {"snapshot", "transfer", "restore"} & {phase for _, phase in seen}, seen
+
+
+@pytest.mark.requirement("N1")
+def test_what_a_host_cannot_take_stays_where_it_was_with_the_reason(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    first, second = hosts
+    session = started(first, "build")
+    said(first, "build", "X=kept")
+    started(second, "build")  # the name is taken there
+    assert "build" in first.fails("name_taken", "move", "build", second.home)
+    second.ok("rename", "build", "other")
+    second.ok("down")
+    first.fails("host_down", "move", "build", second.home)
+    second.ok("up", "-d")
+    assert said(first, "build", "echo $X") == "kept"
+    assert first.json("show", session)["epoch"] == 1
+    moved(first, "build", second)
+    assert said(second, session, "echo $X") == "kept"
+
+
+def test_a_host_is_drained_by_moves_and_checkpoints_and_says_what_stays(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    first, second = hosts
+    goes = started(first, "goes")
+    first.ok("run", "-d", "--name", "stays", "--level", "plain", "--", "sleep", "1000")
+    done = first("drain", "--to", second.home)
+    assert done.returncode == 71 and "(move_failed)" in done.stderr, done
+    assert f"goes: moved to {second.home}" in done.stdout and "stays: stays:" in done.stdout
+    assert second.json("show", goes)["ending"] is None
+    first.ok("end", "stays")
+    sleeps = started(first, "sleeps")
+    told = first.json("drain")
+    (one,) = [each for each in told["sessions"] if each["id"] == sleeps]
+    assert (one["became"], told["stayed"]) == ("asleep", 0)
+    assert first.json("show", sleeps)["state"] == "asleep"

@@ -2428,11 +2428,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
-        open=MOVE,
+        files=(
+            "core/continuity/migration.py",
+            "host/continuity/moving/source.py",
+            "host/continuity/moving/target.py",
+        ),
     ),
     Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
     Requirement(
-        "N3", "Where a session is between two hosts can be seen at every moment.", open=MOVE
+        "N3",
+        "Where a session is between two hosts can be seen at every moment.",
+        files=("core/continuity/move_table.py", "host/continuity/moving/moves.py"),
     ),
     Requirement(
         "N4",

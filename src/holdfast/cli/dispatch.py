@@ -29,7 +29,7 @@ GROUPS = {
         "pin",
         "unpin",
     ),
-    "continuity": ("checkpoint", "checkpoints", "restore", "can-move", "move", "certificate"),
+    "continuity": ("checkpoint", "checkpoints", "restore", "can-move", "move", "drain", "certificate"),
     "input": ("exec", "submit", "send", "keys", "signal", "resize", "forward"),
     "observe": ("screen", "tail", "wait", "watch", "graph"),
     "access": ("actor", "grant", "revoke", "turn", "seize", "halt", "resume", "catchup"),

@@ -144,7 +144,7 @@ class SessionMoving(HoldfastError):
     retryable = True
 
 
-class MoveFailed(HoldfastError):
+class SessionNotMoved(HoldfastError):
     """The session could not be moved to another host. It goes on here, as before."""
 
     code = "move_failed"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from holdfast.model.errors import InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.host_links import GetTicket, TicketGiven
-from holdfast.wire.messages.moving import Move, Moved
+from holdfast.wire.messages.moving import Move, SessionMoved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def other_host(name: str) -> str | Machine:
     return machines.find(name)
 
 
-def move(source: Host, session: str, to: str) -> Moved:
+def move(source: Host, session: str, to: str) -> SessionMoved:
     """It lives there when this returns. Raises what stood in the way; then it goes on here."""
     found = source.show(session, exact=True)
     with Host(other_host(to), client=source.client) as target:
         ticket = target.ask(GetTicket(0, found.id, source.host_key), TicketGiven)
     if ticket.host == source.host_key:
         raise InvalidArgument(f"{found.name} is on {to} already")
-    return source.ask(Move(0, found.id, ticket.ticket, to), Moved, once=True)
+    return source.ask(Move(0, found.id, ticket.ticket, to), SessionMoved, once=True)

@@ -171,31 +171,31 @@ class HandoverLease:
 class RecordAtSource:
     """The source's coordination point, as the target has it: one key of it, through the link."""
 
-    def __init__(self, send: Callable[[m.Look | m.Replace], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[m.AskRecord | m.WriteRecord], Awaitable[None]]) -> None:
         """`send`: raises HoldfastError while there is no link."""
         self._send, self._numbers = send, itertools.count(1)
-        self._asked: dict[int, asyncio.Future[m.Found | m.Replaced]] = {}
+        self._asked: dict[int, asyncio.Future[m.RecordFound | m.RecordWritten]] = {}
 
     async def get(self, key: str) -> StoredValue:
         try:
-            answer = await self._ask(m.Look(next(self._numbers), key))
+            answer = await self._ask(m.AskRecord(next(self._numbers), key))
         except TimeoutError:
             raise CoordinationDown("the source does not answer") from None
-        if not isinstance(answer, m.Found) or answer.error:
+        if not isinstance(answer, m.RecordFound) or answer.error:
             raise CoordinationDown(getattr(answer, "error", "") or "the source does not answer")
         return StoredValue(key, answer.revision, answer.value)
 
     async def cas(self, key: str, value: bytes, revision: int) -> Written | CasLost | CasUnknown:
         try:
-            answer = await self._ask(m.Replace(next(self._numbers), key, value, revision))
+            answer = await self._ask(m.WriteRecord(next(self._numbers), key, value, revision))
         except (HoldfastError, TimeoutError) as error:
             return CasUnknown(str(error) or "the source does not answer")
-        if not isinstance(answer, m.Replaced) or answer.unknown:
+        if not isinstance(answer, m.RecordWritten) or answer.unknown:
             return CasUnknown(getattr(answer, "unknown", ""))
         return Written(answer.revision) if answer.revision else CasLost()
 
-    async def _ask(self, question: m.Look | m.Replace) -> m.Found | m.Replaced:
-        answer: asyncio.Future[m.Found | m.Replaced] = asyncio.get_running_loop().create_future()
+    async def _ask(self, question: m.AskRecord | m.WriteRecord) -> m.RecordFound | m.RecordWritten:
+        answer: asyncio.Future[m.RecordFound | m.RecordWritten] = asyncio.get_running_loop().create_future()
         self._asked[question.number] = answer
         try:
             async with asyncio.timeout(COORDINATION_CALL_S):
@@ -204,33 +204,33 @@ class RecordAtSource:
         finally:
             del self._asked[question.number]
 
-    def answered(self, answer: m.Found | m.Replaced) -> None:
+    def answered(self, answer: m.RecordFound | m.RecordWritten) -> None:
         waiting = self._asked.get(answer.number)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
 
 
 async def answer_for(
-    question: m.Look | m.Replace, key: str, store: LeaseStore
-) -> m.Found | m.Replaced:
+    question: m.AskRecord | m.WriteRecord, key: str, store: LeaseStore
+) -> m.RecordFound | m.RecordWritten:
     """At the source: this one key, and no other."""
     match question:
-        case m.Look(number=number):
+        case m.AskRecord(number=number):
             try:
                 if question.key != key:
                     raise CoordinationDown("that is not the session's record")
                 entry = await store.get(key)
             except HoldfastError as error:
-                return m.Found(number, error=error.message)
-            return m.Found(number, entry.revision, entry.value)
-        case m.Replace(number=number, value=value, revision=revision):
+                return m.RecordFound(number, error=error.message)
+            return m.RecordFound(number, entry.revision, entry.value)
+        case m.WriteRecord(number=number, value=value, revision=revision):
             if question.key != key:
-                return m.Replaced(number, unknown="that is not the session's record")
+                return m.RecordWritten(number, unknown="that is not the session's record")
             try:
                 done = await store.cas(key, value, revision)
             except HoldfastError as error:
-                return m.Replaced(number, unknown=error.message)
+                return m.RecordWritten(number, unknown=error.message)
             if isinstance(done, Written):
-                return m.Replaced(number, done.revision)
-            return m.Replaced(number, unknown=done.why if isinstance(done, CasUnknown) else "")
+                return m.RecordWritten(number, done.revision)
+            return m.RecordWritten(number, unknown=done.why if isinstance(done, CasUnknown) else "")
     raise AssertionError(question)

@@ -1,16 +1,16 @@
 """What source and target of one move say to each other over a `HostLink`.
 
     source                                 target
-    Propose, or Resume after a break    ->
+    Propose, or ResumeMove after a break ->
                                         <- Agreed, or Declined
     (the checkpoint), File ..., Image   ->
                                         <- Note restoring, restored
     File ..., Rest                      ->
                                         <- Note primed
     Note released                       ->
-                                        <- Look, Replace: the lease's record
-    Found, Replaced                     ->
-                                        <- Settled
+                                        <- AskRecord, Replace: the lease's record
+    RecordFound, Replaced                     ->
+                                        <- MoveSettled
 
 Files go in pieces and in order. A note that is lost or repeated does no harm; anything else is
 asked for again after a break, or the move has failed by then.
@@ -40,7 +40,7 @@ class Propose(Message, tag="propose"):
     home: Home  # where the source has its files: the session's processes know some of these paths
 
 
-class Resume(Message, tag="resume"):
+class ResumeMove(Message, tag="resume"):
     """After a break, or a new daemon: this move is not settled as far as the source knows."""
 
     move: str
@@ -51,7 +51,7 @@ class Agreed(Message, tag="agreed"):
 
 
 class Declined(Message, tag="declined"):
-    """The target does not take it. To Resume: it knows nothing of that move."""
+    """The target does not take it. To ResumeMove: it knows nothing of that move."""
 
     code: str
     message: str
@@ -86,14 +86,14 @@ class Note(Message, tag="note"):
     reason: str = ""
 
 
-class Look(Message, tag="look"):
+class AskRecord(Message, tag="look"):
     """The target asks for the value at this key of the source's coordination point."""
 
     number: int
     key: str
 
 
-class Found(Message, tag="found"):
+class RecordFound(Message, tag="found"):
     """The answer. `error`: there was none."""
 
     number: int
@@ -102,7 +102,7 @@ class Found(Message, tag="found"):
     error: str = ""
 
 
-class Replace(Message, tag="replace"):
+class WriteRecord(Message, tag="replace"):
     """The target asks for a compare-and-set there."""
 
     number: int
@@ -111,7 +111,7 @@ class Replace(Message, tag="replace"):
     revision: int
 
 
-class Replaced(Message, tag="replaced"):
+class RecordWritten(Message, tag="replaced"):
     """What became of it: the new revision, lost (0), or unknown, and then why."""
 
     number: int
@@ -119,7 +119,7 @@ class Replaced(Message, tag="replaced"):
     unknown: str = ""
 
 
-class Settled(Message, tag="settled"):
+class MoveSettled(Message, tag="settled"):
     """The target's part is over: the session lives there, or nothing of it is left."""
 
     lives: bool
@@ -129,8 +129,8 @@ class Settled(Message, tag="settled"):
 _KINDS: dict[str, type[Message]] = {
     kind.tag: kind
     for kind in (
-        *(Propose, Resume, Agreed, Declined, File, Image, Rest, Note),
-        *(Look, Found, Replace, Replaced, Settled),
+        *(Propose, ResumeMove, Agreed, Declined, File, Image, Rest, Note),
+        *(AskRecord, RecordFound, WriteRecord, RecordWritten, MoveSettled),
     )
 }
 

@@ -28,7 +28,7 @@ from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     LevelUnavailable,
-    MoveFailed,
+    SessionNotMoved,
     ProtocolViolation,
     SessionMoving,
 )
@@ -102,7 +102,7 @@ class Moves:
     # -- leaving ----------------------------------------------------------------------------------
 
     async def move(self, live: LiveSession, actor: str, ticket: str, to: str) -> SourceRunner:
-        """To the host that gave the ticket. It lives there when this returns. Raises MoveFailed and
+        """To the host that gave the ticket. It lives there when this returns. Raises SessionNotMoved and
         what stood in the way; then it goes on here. It is done also if the caller leaves."""
         session, daemon = live.spec.id, self._daemon
         if live.leasing is not None:
@@ -143,7 +143,7 @@ class Moves:
             self._proposing.discard(session)
         await asyncio.shield(runner.answer)
         if runner.state is not SourceState.MOVED:
-            raise MoveFailed(
+            raise SessionNotMoved(
                 f"{spec.name} was not moved to {runner.to}: {runner.machine.reason}",
                 hint="it runs on here; `hold can-move` says what could stand in the way",
             )
@@ -164,7 +164,7 @@ class Moves:
                 await link.send(m.encode(m.Declined(error.code, error.message, error.hint)))
                 return
             await link.send(m.encode(m.Agreed()))
-            if isinstance(first, m.Resume):
+            if isinstance(first, m.ResumeMove):
                 runner.link = link
                 await runner.say_where_it_is()
             await runner.listen(link)
@@ -176,10 +176,10 @@ class Moves:
     async def _runner_for(self, link: HostLink, first: Message) -> TargetRunner:
         """Raises what declines it."""
         match first:
-            case m.Resume(move=move):
+            case m.ResumeMove(move=move):
                 runner = self._coming.get(move)
                 if runner is None or runner.source_key != link.peer:
-                    raise MoveFailed("nothing is known of that move")
+                    raise SessionNotMoved("nothing is known of that move")
                 return runner
             case m.Propose():
                 await self._check(link, first)
@@ -214,21 +214,21 @@ class Moves:
                 "that host cannot restore memory", hint="`hold doctor` there says what it lacks"
             )
         if session in daemon.registry.live:
-            raise MoveFailed("the session runs there already")
+            raise SessionNotMoved("the session runs there already")
         for other in tuple(self._coming.values()):
             if other.session != session or other.machine.is_over:
                 continue
             if other.source_key != link.peer or not other.call_off():
-                raise MoveFailed("another move of it to that host is not settled")
+                raise SessionNotMoved("another move of it to that host is not settled")
         stored = daemon.store.tombstone(session)
         if stored is not None and not (stored.info.ending and stored.info.ending.moved_to):
-            raise MoveFailed(f"that host has a session of this id, which {stored.info.ending}")
+            raise SessionNotMoved(f"that host has a session of this id, which {stored.info.ending}")
         try:
             uid = pwd.getpwnam(proposed.user).pw_uid
         except KeyError:
             uid = -1
         if uid != proposed.uid:
-            raise MoveFailed(f"there is no user {proposed.user} with the id {proposed.uid} there")
+            raise SessionNotMoved(f"there is no user {proposed.user} with the id {proposed.uid} there")
 
     # -- what is shown ----------------------------------------------------------------------------
 

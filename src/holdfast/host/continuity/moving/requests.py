@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.host.continuity.moving.moves import Moves
-from holdfast.wire.messages.moving import Move, Moved
+from holdfast.wire.messages.moving import Move, SessionMoved
 
 if TYPE_CHECKING:
     from holdfast.host.connection.operator_connection import OperatorConnection
@@ -20,11 +20,11 @@ class MoveRequests:
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
 
-    async def move(self, operator: OperatorConnection, request: Move, live: LiveSession) -> Moved:
+    async def move(self, operator: OperatorConnection, request: Move, live: LiveSession) -> SessionMoved:
         began, name = time.time(), live.spec.name
         moving = self._moves.move(live, operator.actor.id, request.ticket, request.to)
         runner = await asyncio.shield(asyncio.ensure_future(moving))
-        return Moved(
+        return SessionMoved(
             request.id,
             runner.session,
             name,

@@ -175,7 +175,7 @@ class SourceRunner(MoveRunner):
         actor = ActorId(self._kept.actor)
         link = await self._daemon.links.dial(self._kept.ticket, self.session, actor, "move")
         try:
-            await link.send(m.encode(m.Resume(self.move)))
+            await link.send(m.encode(m.ResumeMove(self.move)))
             async with asyncio.timeout(_ANSWER_S):
                 await _agreed(link)
             if self.state is SourceState.ROLLED_BACK:
@@ -375,10 +375,10 @@ class SourceRunner(MoveRunner):
                     self._count_waiting()
                 with contextlib.suppress(ValueError):
                     self.give(ev.Noted(at, ev.MoveNote(note), reason))
-            case m.Look() | m.Replace():
+            case m.AskRecord() | m.WriteRecord():
                 key = lease_key(self.session)
                 self._spawn(self._answered(message, key))
-            case m.Settled(lives=lives, reason=reason):
+            case m.MoveSettled(lives=lives, reason=reason):
                 if not self.machine.is_over and not lives:
                     self.give(ev.Noted(at, ev.MoveNote.FAILED, reason))
                 if self.machine.is_over or lives:
@@ -387,7 +387,7 @@ class SourceRunner(MoveRunner):
                     if self.machine.is_over:
                         self._settled()
 
-    async def _answered(self, question: m.Look | m.Replace, key: str) -> None:
+    async def _answered(self, question: m.AskRecord | m.WriteRecord, key: str) -> None:
         await self._told_other(await answer_for(question, key, self._point))
 
     def _count_waiting(self) -> None:

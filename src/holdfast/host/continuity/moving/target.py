@@ -292,7 +292,7 @@ class TargetRunner(MoveRunner):
         self._daemon.session_began(live)
         log.info("%s came from %s, epoch %d", self.what, self.source, live.spec.epoch)
         await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
-        await self._told_other(m.Settled(True))
+        await self._told_other(m.MoveSettled(True))
 
     async def _discard(self, reason: str) -> ev.MoveEvent:
         self._undo.close()
@@ -305,7 +305,7 @@ class TargetRunner(MoveRunner):
         if self._kept.checkpoint:
             with contextlib.suppress(HoldfastError):
                 await self._daemon.images.delete(CheckpointId(self._kept.checkpoint))
-        await self._told_other(m.Settled(False, reason))
+        await self._told_other(m.MoveSettled(False, reason))
         return ev.Progress(boottime.now())
 
     # -- what the source says ---------------------------------------------------------------------
@@ -331,9 +331,9 @@ class TargetRunner(MoveRunner):
             case m.Note(note=note, reason=reason):
                 with contextlib.suppress(ValueError):
                     self.give(ev.Noted(at, ev.MoveNote(note), reason))
-            case m.Found() | m.Replaced():
+            case m.RecordFound() | m.RecordWritten():
                 self._at_source.answered(message)
-            case m.Settled():
+            case m.MoveSettled():
                 self.acknowledged()
 
     async def _arrived(self) -> ev.MoveEvent:
@@ -378,7 +378,7 @@ class TargetRunner(MoveRunner):
         """To a source that came back."""
         if self.machine.is_over:
             lives = self.state is TargetState.LIVE
-            await self._told_other(m.Settled(lives, self.machine.reason))
+            await self._told_other(m.MoveSettled(lives, self.machine.reason))
         elif self.state is TargetState.PRIMED:
             self.give(ev.Noted(boottime.now(), ev.MoveNote.RELEASED))
 
