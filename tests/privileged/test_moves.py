@@ -8,8 +8,7 @@ import pytest
 
 from privileged.checkpointing import entries, said, skip_unless_possible, started, until_screen
 from privileged.moving import moved, two_hosts
-from process.commanding import PATIENCE_S
-from process.commanding import Hold
+from process.commanding import PATIENCE_S, Hold
 
 
 @pytest.fixture

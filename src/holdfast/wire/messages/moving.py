@@ -9,8 +9,8 @@ from holdfast.wire.messages.base import Answer, Message, Request
 class Move(Request, tag="move"):
     """Move a session to another host, with its memory, under the same id, in its next epoch. Needs
     the rights `checkpoint` and `end` there, and a ticket that whoever may let sessions in at the
-    other host has fetched there. Answered by SessionMoved, or by `failed`: then it goes on here. It is
-    done also if the asker leaves."""
+    other host has fetched there. Answered by SessionMoved, or by `failed`: then it goes on here. It
+    is done also if the asker leaves."""
 
     session: str  # a name or a whole id
     ticket: str  # of the other host

@@ -195,7 +195,9 @@ class RecordAtSource:
         return Written(answer.revision) if answer.revision else CasLost()
 
     async def _ask(self, question: m.AskRecord | m.WriteRecord) -> m.RecordFound | m.RecordWritten:
-        answer: asyncio.Future[m.RecordFound | m.RecordWritten] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[m.RecordFound | m.RecordWritten] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._asked[question.number] = answer
         try:
             async with asyncio.timeout(COORDINATION_CALL_S):

@@ -8,8 +8,8 @@
     File ..., Rest                      ->
                                         <- Note primed
     Note released                       ->
-                                        <- AskRecord, Replace: the lease's record
-    RecordFound, Replaced                     ->
+                                        <- AskRecord, WriteRecord: the lease's
+    RecordFound, RecordWritten          ->
                                         <- MoveSettled
 
 Files go in pieces and in order. A note that is lost or repeated does no harm; anything else is

@@ -28,9 +28,9 @@ from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     LevelUnavailable,
-    SessionNotMoved,
     ProtocolViolation,
     SessionMoving,
+    SessionNotMoved,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.info import MigrationInfo
@@ -102,8 +102,9 @@ class Moves:
     # -- leaving ----------------------------------------------------------------------------------
 
     async def move(self, live: LiveSession, actor: str, ticket: str, to: str) -> SourceRunner:
-        """To the host that gave the ticket. It lives there when this returns. Raises SessionNotMoved and
-        what stood in the way; then it goes on here. It is done also if the caller leaves."""
+        """To the host that gave the ticket. It lives there when this returns. Raises
+        SessionNotMoved, and what stood in the way; then it goes on here. It is done also if the
+        caller leaves."""
         session, daemon = live.spec.id, self._daemon
         if live.leasing is not None:
             raise InvalidArgument(
@@ -228,7 +229,9 @@ class Moves:
         except KeyError:
             uid = -1
         if uid != proposed.uid:
-            raise SessionNotMoved(f"there is no user {proposed.user} with the id {proposed.uid} there")
+            raise SessionNotMoved(
+                f"there is no user {proposed.user} with the id {proposed.uid} there"
+            )
 
     # -- what is shown ----------------------------------------------------------------------------
 

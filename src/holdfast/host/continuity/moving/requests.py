@@ -20,7 +20,9 @@ class MoveRequests:
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
 
-    async def move(self, operator: OperatorConnection, request: Move, live: LiveSession) -> SessionMoved:
+    async def move(
+        self, operator: OperatorConnection, request: Move, live: LiveSession
+    ) -> SessionMoved:
         began, name = time.time(), live.spec.name
         moving = self._moves.move(live, operator.actor.id, request.ticket, request.to)
         runner = await asyncio.shield(asyncio.ensure_future(moving))
