@@ -9,6 +9,7 @@ import pytest
 from privileged.checkpointing import entries, said, skip_unless_possible, started, until_screen
 from privileged.moving import moved, two_hosts
 from process.commanding import PATIENCE_S, Hold
+from process.terminals import Terminal
 
 
 @pytest.fixture
@@ -106,3 +107,29 @@ def test_a_host_is_drained_by_moves_and_checkpoints_and_says_what_stays(
     (one,) = [each for each in told["sessions"] if each["id"] == sleeps]
     assert (one["became"], told["stayed"]) == ("asleep", 0)
     assert first.json("show", sleeps)["state"] == "asleep"
+
+
+@pytest.mark.requirement("N1")
+def test_an_attached_terminal_follows_its_session_and_loses_nothing_that_is_typed(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    first, second = hosts
+    session = started(first, "build")
+    said(first, "build", "X=kept")
+    terminal = Terminal(first, "attach", "build")
+    try:
+        terminal.until(b"$ ")
+        terminal.type(b"echo one-$X\r")
+        terminal.until(b"one-kept")
+        command = first.start("move", "build", second.home)
+        for number in range(20):
+            terminal.type(b"echo typed-%d-$X\r" % number)
+        assert command.wait(PATIENCE_S) == 0
+        terminal.until(b"typed-19-kept")
+        terminal.type(b"echo two-$X\r")
+        terminal.until(b"two-kept")
+        assert second.json("show", session)["operators"] == 1
+        shown = second.ok("screen", session, "--scrollback")
+        assert [shown.count(f"\ntyped-{number}-kept") for number in range(20)] == [1] * 20
+    finally:
+        terminal.close()

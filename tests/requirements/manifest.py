@@ -2445,6 +2445,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "privileged/test_moves",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
                 "test_what_a_host_cannot_take_stays_where_it_was_with_the_reason",
+                "test_an_attached_terminal_follows_its_session_and_loses_nothing_that_is_typed",
             ),
             *_in(
                 "privileged/test_moves_faults",

@@ -3,7 +3,9 @@ the one that it is to leave. The two then settle it between themselves."""
 
 from __future__ import annotations
 
-from holdfast.model.errors import InvalidArgument
+import os
+
+from holdfast.model.errors import HoldfastError, InvalidArgument
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.host_links import GetTicket, TicketGiven
 from holdfast.wire.messages.moving import Move, SessionMoved
@@ -23,6 +25,20 @@ def other_host(name: str) -> str | Machine:
     from holdfast.sdk.reach import machines
 
     return machines.find(name)
+
+
+def aim_at(name: str) -> bool:
+    """From now on this process's commands are for that host. False: it is not known here. Who came
+    by a session's id through a relay is led to wherever the session is."""
+    if "@" in os.environ.get("HOLDFAST_ON", ""):
+        return True
+    try:
+        other_host(name)
+    except HoldfastError:
+        return False
+    os.environ.pop("HOLDFAST_ON", None)
+    os.environ["HOLDFAST_HOME" if name.startswith("/") else "HOLDFAST_ON"] = name
+    return True
 
 
 def move(source: Host, session: str, to: str) -> SessionMoved:
