@@ -6,16 +6,26 @@ from __future__ import annotations
 import difflib
 import os
 import random
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from holdfast.model.errors import HoldfastError
+from holdfast.sdk.client import Host
+from holdfast.wire.host_link import LinkTicket
+from holdfast.wire.messages.host_links import GetTicket, TicketGiven
+from holdfast.wire.messages.moving import Move, SessionMoved
 from privileged.checkpointing import skip_unless_possible, started, until
 from privileged.moving import Typist, lives, two_hosts
 from process.commanding import Hold
+from process.relaying import RelayProcess
 
 SEED = 15
 _RUNS = 6  # of each kind
@@ -68,12 +78,12 @@ class Faults:
         for each in hits:
             fault(pids[each])
         out, err = command.communicate(timeout=_SETTLES_S)
-        self._settles(f"{moment_s:.2f} s, {hits}: {out!r} {err!r}")
+        self.settles(f"{moment_s:.2f} s, {hits}: {out!r} {err!r}")
         until(lambda: self.typist.typed > before or bool(self.typist.failure), "nothing is typed")
         assert not self.typist.failure, self.typist.failure
         return (out + err).decode()
 
-    def _settles(self, story: str) -> None:
+    def settles(self, story: str) -> None:
         """It runs at exactly one of them."""
         deadline = time.monotonic() + _SETTLES_S
         while True:
@@ -128,6 +138,67 @@ def test_one_life_and_every_line_once_whatever_fails_at_whatever_moment(
     for _ in range(_RUNS):
         faults.run(chance.uniform(0.0, _MOMENTS_S), hits, fault)
     faults.close()
+
+
+def moved_over_a_relay(source: Hold, session: str, target: Hold) -> str:
+    """As `hold move` does, but that the source is told nothing of the target's socket. What came
+    of it."""
+    with (
+        Host(f"{source.home}/run/hold.sock") as here,
+        Host(f"{target.home}/run/hold.sock") as there,
+    ):
+        ticket = there.ask(GetTicket(0, session, here.host_key), TicketGiven).ticket
+        over_relay = LinkTicket.of_text(ticket).replace(socket="").text()
+        try:
+            here.ask(Move(0, session, over_relay, target.home), SessionMoved, once=True)
+        except HoldfastError as error:
+            return error.message
+    return "moved"
+
+
+@pytest.mark.requirement("F1", "N1")
+def test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    chance, faults, relay = random.Random(SEED), Faults(hosts), MortalRelay()
+    try:
+        for each in hosts:
+            each.ok("host", "--relay", relay.url)
+        for _ in range(_RUNS):
+            for each in hosts:
+                until(partial(_is_reached, each), "the relay is not reached")
+            with ThreadPoolExecutor(1) as pool:
+                ends = (faults.source, faults.session, faults.target)
+                moving = pool.submit(moved_over_a_relay, *ends)
+                time.sleep(chance.uniform(0.0, _MOMENTS_S / 2))
+                relay.dies()
+                faults.settles(moving.result(_SETTLES_S))
+        faults.close()
+    finally:
+        relay.close()
+
+
+class MortalRelay:
+    """Another comes to its place."""
+
+    def __init__(self) -> None:
+        self._home = tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self._process = RelayProcess(home=self._home)
+        self.url = self._process.url
+
+    def dies(self) -> None:
+        self._process.process.kill()
+        self._process.__exit__(None, None, None)
+        port = self._process.port
+        self._process = RelayProcess(listen=f"127.0.0.1:{port}", home=self._home)
+
+    def close(self) -> None:
+        self._process.__exit__(None, None, None)
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _is_reached(host: Hold) -> bool:
+    return all(each["reached"] for each in host.json("host"))
 
 
 @pytest.mark.requirement("N1")

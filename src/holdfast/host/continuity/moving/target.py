@@ -137,6 +137,7 @@ class TargetRunner(MoveRunner):
             case ev.LiveHere():
                 self._live_here()
             case ev.Discard(reason=reason):
+                self._undo.close()  # another move of it may come at once
                 self._begin(self._discard(reason))
             case ev.Tell():
                 self._tell(effect)
@@ -295,7 +296,6 @@ class TargetRunner(MoveRunner):
         await self._told_other(m.MoveSettled(True))
 
     async def _discard(self, reason: str) -> ev.MoveEvent:
-        self._undo.close()
         self._let_go_of_tree()
         for each in (self._directory, self._files.directory):
             await asyncio.to_thread(shutil.rmtree, each, ignore_errors=True)
@@ -367,6 +367,7 @@ class TargetRunner(MoveRunner):
         """The source knows what became of it."""
         if self.machine.is_over:
             self._book.forget(KeptTarget, self.move)
+            self._daemon.links.settled(self.session)
             self.close()
 
     def call_off(self) -> bool:
