@@ -63,6 +63,8 @@ def test_where_a_session_is_can_be_seen_at_every_moment_of_its_move(
         seen += [now] if not seen or seen[-1] != now else []
     assert command.wait(PATIENCE_S) == 0
     assert first.json("show", session)["superposition"] == "settled"
+    assert 'holdfast_moves_total{outcome="moved"} 1' in first.ok("metrics")
+    assert 'holdfast_moves_total{outcome="live"} 1' in second.ok("metrics")
     order = [
         *(("pre-migration", ""), ("pre-migration", "snapshot"), ("transferring", "transfer")),
         *(("dual-active", "restore"), ("dual-active", "replay"), ("dual-active", "cutover")),

@@ -61,7 +61,6 @@ class Moves:
         self._leaving: dict[SessionId, SourceRunner] = {}  # the latest of each session
         self._coming: dict[str, TargetRunner] = {}  # by the name of the move
         self._proposing: set[SessionId] = set()
-        self.outcomes: dict[str, int] = {}  # how many moves came to this, for the metrics
 
     # -- a daemon that takes over -----------------------------------------------------------------
 
@@ -266,20 +265,11 @@ class Moves:
         coming = [each for each in self._coming.values() if each.session == session]
         return coming[-1] if coming else None
 
-    def phases(self) -> dict[str, int]:
-        """How many moves are in each phase now."""
-        found: dict[str, int] = {}
-        for each in (*self._leaving.values(), *self._coming.values()):
-            if each.phase is not None:
-                found[each.phase] = found.get(each.phase, 0) + 1
-        return found
-
     def _told(self, runner: MoveRunner, reason: str) -> None:
         """How far it is, to everybody who hears of the session here."""
         assert isinstance(runner, SourceRunner | TargetRunner)
         if runner.machine.is_over:
-            state = str(runner.state)
-            self.outcomes[state] = self.outcomes.get(state, 0) + 1
+            self._daemon.counts.moves[str(runner.state)] += 1
         live = self._daemon.registry.live.get(runner.session)
         if live is None:
             return
