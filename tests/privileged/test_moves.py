@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,9 @@ def test_where_a_session_is_can_be_seen_at_every_moment_of_its_move(
     before = first.json("show", session)
     assert (before["superposition"], before["migration"]) == ("pre-migration", None)
     seen: list[tuple[str, str]] = []
+    watch = first.start("watch", "build", "--json")
+    assert watch.stdout is not None
+    watch.stdout.readline()
     command = first.start("move", "build", second.home)
     while command.poll() is None:
         shown = first.json("show", session)
@@ -72,6 +76,10 @@ def test_where_a_session_is_can_be_seen_at_every_moment_of_its_move(
     ]
     assert set(seen) <= set(order) and seen == sorted(seen, key=order.index), seen
     assert {"snapshot", "transfer", "restore"} & {phase for _, phase in seen}, seen
+    told = [json.loads(line) for line in watch.communicate(timeout=PATIENCE_S)[0].splitlines()]
+    phases = [each["phase"] for each in told if "superposition" in each]
+    assert phases == [phase for _, phase in order[1:-1]], "each, in order"
+    assert told[-1]["ending"]["moved_to"] == second.home
 
 
 @pytest.mark.requirement("N1")

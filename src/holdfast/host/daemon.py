@@ -93,6 +93,7 @@ from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
+from holdfast.wire.messages.session import StateEvent
 
 log = logging.getLogger(__name__)
 
@@ -444,7 +445,10 @@ class Daemon:
 
     def moved_away(self, live: LiveSession, stored: Stored) -> None:
         """It goes on at another host: nothing of it runs here, and its tombstone says where."""
-        tag = live.spec.process_tag
+        tag, info = live.spec.process_tag, stored.info
+        ended = StateEvent(info.id, info.name, info.state, time.time(), "", info.ending)
+        for operator in self.operators.watchers(live):
+            operator.event(ended)
         self.registry.ended(live, stored)
         self.reach.withdraw(live.spec.id)
         live.keeper.release()
