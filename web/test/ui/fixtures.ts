@@ -208,6 +208,7 @@ export const MOVABILITY: Movability = {
   isa: 'x86_64',
   kernel: '6.8',
   needs: [],
+  capture: null,
 }
 
 function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
