@@ -42,6 +42,13 @@ class CheckpointKind(StrEnum):
     APPLICATION = "application"  # what the program gave of its own state; it starts anew with that
 
 
+class MemoryCapture(StrEnum):
+    """How the memory of a checkpoint was captured."""
+
+    PLAIN = "plain"  # copied while the session stood still
+    GHOST = "ghost"  # that of large processes afterwards, from copy-on-write copies
+
+
 class MachineNeeds(Record):
     """What a machine must have for these images; compared before anything is touched."""
 
@@ -66,6 +73,8 @@ class CheckpointDescription(Record):
     note: str  # what the actor wrote about it
     frozen_ms: float  # for so long the session stood still
     total_ms: float  # from the request until the images were complete; storing adds to it
+    capture: MemoryCapture = MemoryCapture.PLAIN
+    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
 
     @property
     def order(self) -> tuple[int, int, float]:
@@ -81,6 +90,7 @@ class Checkpoint(CheckpointDescription):
     host: bytes  # public key of the host that signed it
     raw_bytes: int  # of all images
     stored_bytes: int  # that this one added to the store: compressed, and without known chunks
+    new_bytes: int = 0  # the same before compression
 
 
 class CheckpointFile(Record):
@@ -108,4 +118,9 @@ class CheckpointInfo(Record):
     stored_bytes: int = 0  # that it added to the store: compressed, and without what was there
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
+    bytes_new: int = 0  # of `bytes`, those that no checkpoint of this host had before
+    # `ghost`: the memory of large processes was read after the session ran on, from copy-on-write
+    # copies; `plain`: all was copied while it stood still
+    capture: MemoryCapture = MemoryCapture.PLAIN
+    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
     journal_seq: int = 0  # the last entry of the session's journal that is part of it

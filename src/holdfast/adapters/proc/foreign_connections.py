@@ -30,6 +30,12 @@ class _Holder(NamedTuple):
     name: str
 
 
+def has_connections(pids: Iterable[int]) -> bool:
+    """Whether any of these processes has one, to wherever."""
+    holders = _sockets_of(pids)
+    return bool(holders) and any(each.inode in holders for each in sock_diag.connections())
+
+
 def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.TcpConnection, PeerReset]]:
     """Those of these processes, each with a process that has it open."""
     holders = _sockets_of(pids)

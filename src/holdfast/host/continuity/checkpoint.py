@@ -1,5 +1,6 @@
 """A live session -> a checkpoint. The session stands still while its tree is written, and then runs
-on or, if that was asked for, is ended with it and asleep.
+on or, if that was asked for, is ended with it and asleep. If it runs on, the memory of its large
+processes is not written in that time: it is read from ghosts afterwards (adapters/criu/ghosts.py).
 
 Input that comes meanwhile waits, and is delivered in order. Whatever fails, the session runs on and
 the reason is given; only when all is safely stored may CRIU end the tree.
@@ -15,11 +16,14 @@ import os
 import platform
 import shutil
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters import pty
 from holdfast.adapters.criu import dump as criu
 from holdfast.adapters.criu import find
+from holdfast.adapters.criu.ghost_images import GhostPages
+from holdfast.adapters.criu.ghosts import Ghosts
 from holdfast.adapters.session_memory import layout
 from holdfast.adapters.shell.integration import state_path
 from holdfast.adapters.shell.report_fifo import look
@@ -44,8 +48,15 @@ from holdfast.model.checkpoint import (
     CheckpointId,
     CheckpointKind,
     MachineNeeds,
+    MemoryCapture,
 )
-from holdfast.model.errors import CheckpointFailed, HoldfastError, LevelUnavailable, why_not
+from holdfast.model.errors import (
+    CheckpointFailed,
+    HoldfastError,
+    LevelUnavailable,
+    StorageFailed,
+    why_not,
+)
 from holdfast.model.gate import EffectKind
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, ActorId
@@ -128,6 +139,8 @@ class Making:
         self._directory = f"{host.home.state}/{_MAKING}/{self._id}"
         self._over = False
         self._captured: _Captured | None = None
+        self._ghosts = Ghosts(live.spec.place)
+        self._memory: dict[str, GhostPages] = {}  # what they hold, by the path of its image
         self._made: Checkpoint | None = None
 
     @property
@@ -170,6 +183,8 @@ class Making:
     async def _make(self) -> Checkpoint:
         try:
             os.makedirs(f"{self._directory}/{IMAGES}", mode=0o700)
+            if not self._ends:  # else nothing is gained: the session does not run on
+                await _finished(self._ghosts.prepare)
             async with self._live.halts.undisturbed():
                 times = await self._dump()
             if not self._ends:
@@ -178,10 +193,12 @@ class Making:
                 await self._store(times.frozen_ms)
         except OSError as error:
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
+        except StorageFailed as error:  # wherever the disk was full, it is the same to whoever asked
+            raise CheckpointFailed(error.message, hint=error.hint) from error
         finally:
             if self._captured is not None:
                 self._captured.close()
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+            await asyncio.to_thread(self._clear)
         if self._ends:
             await asyncio.wait_for(asyncio.shield(self._live.closing.tombstone), _ENDS_S)
         assert self._made is not None
@@ -206,9 +223,10 @@ class Making:
                 await self._store((boottime.now() - since) * 1000)
                 live.handle(ev.CheckpointStored(self._actor, now(), self._id))
 
+        extra = self._ghosts.extra
         try:
             times = await criu.dump(
-                self._host.launcher.start_criu,
+                lambda sock: self._host.launcher.start_criu(sock, extra),
                 place,
                 tree,
                 images,
@@ -230,6 +248,7 @@ class Making:
         live, captured, images = self._live, self._captured, self._host.images
         assert captured is not None
         await asyncio.to_thread(captured.write, self._directory)
+        await _finished(self._read_ghosts)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
             session=live.spec.id,
@@ -249,8 +268,10 @@ class Making:
             note=self._note,
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
+            capture=MemoryCapture.GHOST if self._memory else MemoryCapture.PLAIN,
+            copied_at_once=self._ghosts.copied_at_once(),
         )
-        made = await images.save(description, self._directory, id=self._id)
+        made = await images.save(description, self._directory, id=self._id, memory=self._memory)
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
         )
@@ -262,6 +283,31 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+
+    def _read_ghosts(self) -> None:
+        """Which memory they hold. In a thread."""
+        self._ghosts.collect()
+        for ghost in self._ghosts.found:
+            pages = GhostPages(f"{self._directory}/{IMAGES}", ghost)
+            self._memory[f"{IMAGES}/{pages.name}"] = pages
+
+    def _clear(self) -> None:
+        """In a thread."""
+        for pages in self._memory.values():
+            pages.close()
+        self._ghosts.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+async def _finished(work: Callable[[], None]) -> None:
+    """In a thread, which is waited for also if the caller is cancelled: what it made is cleared
+    away only then."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
 
 
 def _reason(error: BaseException) -> str:

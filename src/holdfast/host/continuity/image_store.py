@@ -18,13 +18,15 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from holdfast.adapters import key_file
 from holdfast.adapters.blobs.directory import DirectoryBlobs
 from holdfast.adapters.blobs.object_store import ObjectBlobs
+from holdfast.adapters.criu.ghost_images import GhostPages
 from holdfast.adapters.signing import SigningKey
 from holdfast.host.continuity.checkpoint_book import CheckpointBook
 from holdfast.host.continuity.image_census import ImageCensus
@@ -47,6 +49,7 @@ log = logging.getLogger(__name__)
 _BOOK = "checkpoints.json"
 _WORKERS = 8  # two keep a processor busy; the others wait for a disk or a service
 _T = TypeVar("_T")
+NOTHING: Mapping[str, GhostPages] = MappingProxyType({})
 
 
 class ImageStore:
@@ -73,13 +76,15 @@ class ImageStore:
         progress: Progress | None = None,
         *,
         id: CheckpointId | None = None,
+        memory: Mapping[str, GhostPages] = NOTHING,
     ) -> Checkpoint:
         """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
-        a new one that the caller has made; without it, one is made here."""
+        a new one that the caller has made; without it, one is made here. `memory`: files among them
+        that are completed by what ghosts hold, by path."""
         chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(chosen, description, directory, job), progress
+                lambda job: self._save(chosen, description, directory, memory, job), progress
             )
 
     async def load(
@@ -141,14 +146,19 @@ class ImageStore:
     # -- in threads ---------------------------------------------------------------------------
 
     def _save(
-        self, id: CheckpointId, description: CheckpointDescription, directory: str, job: ImageJob
+        self,
+        id: CheckpointId,
+        description: CheckpointDescription,
+        directory: str,
+        memory: Mapping[str, GhostPages],
+        job: ImageJob,
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
         writer = ImageWriter(self._blobs, self._chunks, census, self._cipher, job)
         name, reserved = f"{self._manifests}{description.session}/{id}", 0
         try:
-            table = writer.write(directory)
+            table = writer.write(directory, memory)
             table_keys, table_bytes = writer.write_table(table)
             self._blobs.flush()  # before the manifest: it must never refer to what may be lost
             took_ms = (time.monotonic() - began) * 1000
@@ -158,6 +168,7 @@ class ImageStore:
                 host=self._host.public,
                 raw_bytes=sum(file.size for file in table.files),
                 stored_bytes=writer.stored_bytes,
+                new_bytes=writer.new_bytes,
             )
             manifest = Manifest(checkpoint, table_keys, table_bytes)
             sealed = manifest.sealed(self._cipher.manifest_key(checkpoint.session), self._host)

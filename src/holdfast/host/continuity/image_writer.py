@@ -8,11 +8,17 @@ import io
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from holdfast.adapters.criu.ghost_images import GhostPages
 from holdfast.host.continuity.image_census import ImageCensus
 from holdfast.host.continuity.image_cipher import ImageCipher, chunk_name, seal_chunk
-from holdfast.host.continuity.image_cutting import chunks_of, pieces_of
+from holdfast.host.continuity.image_cutting import (
+    Window,
+    chunks_of,
+    pieces_of,
+    pieces_of_memory,
+)
 from holdfast.host.continuity.image_job import ImageJob
 from holdfast.host.continuity.image_manifest import ZEROS, Chunk, ImageTable
 from holdfast.model.checkpoint import CheckpointFile
@@ -35,12 +41,14 @@ class ImageWriter:
         self._put: list[str] = []
         self._lock = threading.Lock()
         self.stored_bytes = 0
+        self.new_bytes = 0
 
-    def write(self, directory: str) -> ImageTable:
+    def write(self, directory: str, memory: Mapping[str, GhostPages]) -> ImageTable:
+        """`memory`: files of which the directory has a part only, by path."""
         try:
-            files = list(_files_of(directory))
+            files = list(_files_of(directory, memory))
             self._job.begin(sum(file.size for file in files))
-            chunks = list(self._job.each(self._store, _stream(directory, files)))
+            chunks = list(self._job.each(self._store, _stream(directory, files, memory)))
         except OSError as error:
             raise StorageFailed(f"cannot read {directory}: {why_not(error)}") from error
         return ImageTable.of(files, chunks)
@@ -58,23 +66,25 @@ class ImageWriter:
                 self._blobs.delete(self._prefix + name)
                 self._census.forget(name)
 
-    def _store(self, data: bytes, *, counted: bool = True) -> Chunk:
+    def _store(self, piece: bytes | Window, *, counted: bool = True) -> Chunk:
+        data = piece if isinstance(piece, bytes) else piece.read()
         chunk = Chunk(ZEROS, len(data))
         if not _is_zeros(data):
             chunk = Chunk(self._cipher.chunk_key(data), len(data))
             name = chunk_name(chunk.key)
             if self._census.claim(name):
-                self._put_new(name, seal_chunk(chunk.key, data))
+                self._put_new(name, seal_chunk(chunk.key, data), len(data))
         if counted:
             self._job.advance(len(data))
         return chunk
 
-    def _put_new(self, name: str, sealed: bytes) -> None:
+    def _put_new(self, name: str, sealed: bytes, size: int) -> None:
         try:
             self._census.reserve(len(sealed), name)
             with self._lock:
                 self._put.append(name)  # before: a failed put may have happened
                 self.stored_bytes += len(sealed)
+                self.new_bytes += size
             self._blobs.put(self._prefix + name, sealed)
         except BaseException:
             self._census.forget(name)
@@ -86,11 +96,15 @@ def _is_zeros(data: bytes) -> bool:
     return data[0] == data[-1] == 0 and data == bytes(len(data))
 
 
-def _files_of(directory: str) -> Iterator[CheckpointFile]:
-    """In the order of their bytes: what shares chunks first."""
+def _files_of(directory: str, memory: Mapping[str, GhostPages]) -> Iterator[CheckpointFile]:
+    """In the order of their bytes: what shares chunks first, memory last."""
     found = sorted(_found(directory, ""), key=lambda file: file.path)
-    yield from (file for file in found if file.size < _SMALL_BYTES)
-    yield from (file for file in found if file.size >= _SMALL_BYTES)
+    rest = [file for file in found if file.path not in memory]
+    yield from (file for file in rest if file.size < _SMALL_BYTES)
+    yield from (file for file in rest if file.size >= _SMALL_BYTES)
+    for file in found:
+        if file.path in memory:
+            yield file.replace(size=memory[file.path].size)
 
 
 def _found(directory: str, inside: str) -> Iterator[CheckpointFile]:
@@ -110,17 +124,23 @@ def _found(directory: str, inside: str) -> Iterator[CheckpointFile]:
             )
 
 
-def _stream(directory: str, files: list[CheckpointFile]) -> Iterator[bytes]:
+def _stream(
+    directory: str, files: list[CheckpointFile], memory: Mapping[str, GhostPages]
+) -> Iterator[bytes | Window]:
     """The bytes of all files. A large one begins with a chunk of its own, so that its pages are cut
     by themselves."""
     small = io.BytesIO()
-    for file in files:
+    rest = [file for file in files if file.path not in memory]
+    for file in rest:
         if 0 < file.size < _SMALL_BYTES:
             small.writelines(_read(directory, file))
     yield from pieces_of(small.getvalue())
-    for file in files:
+    for file in rest:
         if file.size >= _SMALL_BYTES:
             yield from _read(directory, file)
+    for file in files:
+        if file.path in memory:
+            yield from pieces_of_memory(memory[file.path])
 
 
 def _read(directory: str, file: CheckpointFile) -> Iterator[bytes]:

@@ -197,6 +197,9 @@ class CheckpointRequests:
             stored_bytes=made.stored_bytes,
             frozen_ms=made.frozen_ms,
             total_ms=round(made.total_ms, 1),
+            bytes_new=made.new_bytes,
+            capture=made.capture,
+            copied_at_once=made.copied_at_once,
             journal_seq=made.journal_seq,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import amount
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import CheckpointMade, MakeCheckpoint
@@ -39,5 +40,7 @@ def run(options: Options) -> None:
         f"{made.id}  {made.name} ({made.session[:8]}), {amount(made.bytes)}, "
         f"frozen for {made.frozen_ms:.0f} ms"
     )
+    for each in made.copied_at_once:
+        print(f"copied while frozen: {sanitize(each)}")
     if options.end:
         print(f"{made.name} is asleep; `hold restore {made.name}` restores it")
