@@ -175,13 +175,13 @@ def test_what_is_restored_is_the_memory_of_the_freeze(hold: Hold, tmp_path: Path
     writer.write(PAGES)
     writer.begin()
     made = hold.json("checkpoint", "writer")
-    assert (made["capture"], made["copied_at_once"]) == ("ghost", [])
+    assert (made["method"], made["copied_at_once"]) == ("ghost", [])
     assert made["bytes"] > 100 * MB
     went_to = writer.stop()
     until(lambda: not holders(hold), "a ghost is left over")
     comes_back(hold, "writer")
     was_at = writer.is_right()
-    assert PAGES // 4 < went_to - was_at, "it wrote little while its memory was read"
+    assert went_to - was_at > PAGES // 4, "it wrote little while its memory was read"
     hold.ok("verify", "writer")
 
 
@@ -215,7 +215,7 @@ def test_memory_of_every_kind_comes_back(hold: Hold) -> None:
 
     was = sums()
     assert was.endswith(f" {17 << 10} {1 << 10}"), "its marks are not what it asked for"
-    assert hold.json("checkpoint", "kinds")["capture"] == "ghost"
+    assert hold.json("checkpoint", "kinds")["method"] == "ghost"
     assert sums() == was
     comes_back(hold, "kinds")
     assert sums() == was
@@ -226,7 +226,7 @@ def test_a_process_that_cannot_have_a_ghost_is_copied_at_once(hold: Hold) -> Non
     started(hold, "locked", sys.executable, "-u", "-c", LOCKED, prompt=False)
     until_screen(hold, "locked", "ready")
     made = hold.json("checkpoint", "locked")
-    assert made["capture"] == "plain"
+    assert made["method"] == "plain"
     (why,) = made["copied_at_once"]
     assert re.fullmatch(r"python\S* \(\d+\): part of its memory is locked", why)
     assert why in hold.ok("checkpoint", "locked")
@@ -250,7 +250,7 @@ def test_a_daemon_killed_while_it_reads_leaves_no_ghost(hold: Hold, tmp_path: Pa
     left = [pid for pid, stat in processes() if is_holder(stat) and stat.ppid in (1, before)]
     until(lambda: not any(map(runs, left)), "a ghost outlives its daemon")
     writer.stop()
-    assert hold.json("checkpoint", "writer")["capture"] == "ghost"
+    assert hold.json("checkpoint", "writer")["method"] == "ghost"
     hold.ok("verify", "writer")
 
 
@@ -276,4 +276,4 @@ def test_a_ghost_that_is_lost_fails_the_checkpoint_alone(hold: Hold, tmp_path: P
     assert making.returncode != 0 and b"checkpoint_failed" in said
     assert hold.json("checkpoints") == []
     writer.stop()
-    assert hold.json("checkpoint", "writer")["capture"] == "ghost"
+    assert hold.json("checkpoint", "writer")["method"] == "ghost"

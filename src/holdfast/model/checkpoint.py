@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.model.captured_files import CapturePlan, LeftOut
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 from holdfast.model.state import Level
@@ -42,8 +43,8 @@ class CheckpointKind(StrEnum):
     APPLICATION = "application"  # what the program gave of its own state; it starts anew with that
 
 
-class MemoryCapture(StrEnum):
-    """How the memory of a checkpoint was captured."""
+class MemoryCopy(StrEnum):
+    """How the memory in a checkpoint was copied."""
 
     PLAIN = "plain"  # copied while the session stood still
     GHOST = "ghost"  # that of large processes afterwards, from copy-on-write copies
@@ -73,7 +74,7 @@ class CheckpointDescription(Record):
     note: str  # what the actor wrote about it
     frozen_ms: float  # for so long the session stood still
     total_ms: float  # from the request until the images were complete; storing adds to it
-    capture: MemoryCapture = MemoryCapture.PLAIN
+    method: MemoryCopy = MemoryCopy.PLAIN
     copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
 
     @property
@@ -91,6 +92,7 @@ class Checkpoint(CheckpointDescription):
     raw_bytes: int  # of all images
     stored_bytes: int  # that this one added to the store: compressed, and without known chunks
     new_bytes: int = 0  # the same before compression
+    captured: CapturePlan = CapturePlan()  # which files it has, and which not
 
 
 class CheckpointFile(Record):
@@ -119,8 +121,10 @@ class CheckpointInfo(Record):
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
     bytes_new: int = 0  # of `bytes`, those that no checkpoint of this host had before
-    # `ghost`: the memory of large processes was read after the session ran on, from copy-on-write
-    # copies; `plain`: all was copied while it stood still
-    capture: MemoryCapture = MemoryCapture.PLAIN
+    method: MemoryCopy = MemoryCopy.PLAIN  # how the memory in it was copied
     copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
+    files: int = 0  # captured with it: what was open for writing, and declared directories
+    file_bytes: int = 0  # of these files
+    left_out: tuple[LeftOut, ...] = ()  # what was not captured, and why: the first 20
+    left_out_count: int = 0  # how many these are in all
     journal_seq: int = 0  # the last entry of the session's journal that is part of it

@@ -212,6 +212,13 @@ function checkpoint(id: string, ago: number, note: string, bytes: number): Check
     stored_bytes: bytes / 4,
     frozen_ms: 33.6,
     total_ms: 410,
+    bytes_new: bytes / 2,
+    method: 'plain',
+    copied_at_once: [],
+    files: 0,
+    file_bytes: 0,
+    left_out: [],
+    left_out_count: 0,
     journal_seq: 300,
   }
 }

@@ -29,8 +29,9 @@ from holdfast.ports.launch import NOTHING_MORE, CriuExtra
 
 # Anonymous memory of a process that is worth a ghost: CRIU writes less in the time of a clone.
 MIN_BYTES = 8 << 20
-# Of the memory that is available, so much may be needed for pages that the session writes meanwhile.
-_SHARE = 2  # a half
+# Of the memory that is available, one part in so many may be needed for pages that the session
+# writes meanwhile.
+_SHARE = 2
 _MESSAGE_BYTES = 64
 
 

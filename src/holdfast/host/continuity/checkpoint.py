@@ -30,7 +30,9 @@ from holdfast.adapters.shell.report_fifo import look
 from holdfast.core import events as ev
 from holdfast.host import levels
 from holdfast.host.clock import now
+from holdfast.host.config import Config
 from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -40,6 +42,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FileTaking
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.model.checkpoint import (
@@ -48,7 +51,7 @@ from holdfast.model.checkpoint import (
     CheckpointId,
     CheckpointKind,
     MachineNeeds,
-    MemoryCapture,
+    MemoryCopy,
 )
 from holdfast.model.errors import (
     CheckpointFailed,
@@ -84,6 +87,9 @@ class CheckpointingHost(Protocol):
 
     @property
     def images(self) -> ImageStore: ...
+
+    @property
+    def config(self) -> Config: ...
 
 
 class _Captured:
@@ -130,9 +136,16 @@ class Making:
     """Of one checkpoint, of a session that runs."""
 
     def __init__(
-        self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
+        self,
+        host: CheckpointingHost,
+        live: LiveSession,
+        actor: str,
+        note: str,
+        ends: bool,
+        progress: WorkProgress,
     ) -> None:
         self._host, self._live, self._actor = host, live, actor
+        self._progress = progress
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
@@ -141,6 +154,7 @@ class Making:
         self._captured: _Captured | None = None
         self._ghosts = Ghosts(live.spec.place)
         self._memory: dict[str, GhostPages] = {}  # what they hold, by the path of its image
+        self._files: FileTaking | None = None
         self._made: Checkpoint | None = None
 
     @property
@@ -183,6 +197,9 @@ class Making:
     async def _make(self) -> Checkpoint:
         try:
             os.makedirs(f"{self._directory}/{IMAGES}", mode=0o700)
+            most = self._host.config.capture_max_bytes
+            self._files = FileTaking(self._live.spec, self._host.home, most, self._directory)
+            await self._files.ahead()
             if not self._ends:  # else nothing is gained: the session does not run on
                 await _finished(self._ghosts.prepare)
             async with self._live.halts.undisturbed():
@@ -193,7 +210,9 @@ class Making:
                 await self._store(times.frozen_ms)
         except OSError as error:
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
-        except StorageFailed as error:  # wherever the disk was full, it is the same to whoever asked
+        except (
+            StorageFailed
+        ) as error:  # wherever the disk was full, it is the same to whoever asked
             raise CheckpointFailed(error.message, hint=error.hint) from error
         finally:
             if self._captured is not None:
@@ -213,11 +232,14 @@ class Making:
             os.close(slave)
         images = os.open(f"{self._directory}/{IMAGES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         since = boottime.now()
+        self._progress.phase("freeze", measure=lambda: _size_of(images))
 
         async def frozen() -> None:
             if not live.core.state.is_checkpointing:
                 raise CheckpointFailed(f"it is {live.core.state.phase} by now")
             self._captured = _Captured(live, self._host.home, tree)
+            assert self._files is not None
+            await self._files.finish()
             if self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
                 await self._store((boottime.now() - since) * 1000)
@@ -246,9 +268,11 @@ class Making:
     async def _store(self, frozen_ms: float) -> None:
         """Written, in the store, in the journal, on disk."""
         live, captured, images = self._live, self._captured, self._host.images
-        assert captured is not None
+        assert captured is not None and self._files is not None
+        self._progress.phase("store")
         await asyncio.to_thread(captured.write, self._directory)
         await _finished(self._read_ghosts)
+        await asyncio.to_thread(self._files.write)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
             session=live.spec.id,
@@ -268,10 +292,17 @@ class Making:
             note=self._note,
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
-            capture=MemoryCapture.GHOST if self._memory else MemoryCapture.PLAIN,
+            method=MemoryCopy.GHOST if self._memory else MemoryCopy.PLAIN,
             copied_at_once=self._ghosts.copied_at_once(),
         )
-        made = await images.save(description, self._directory, id=self._id, memory=self._memory)
+        made = await images.save(
+            description,
+            self._directory,
+            self._progress.bytes,
+            id=self._id,
+            captured=self._files.summary,
+            memory=self._memory,
+        )
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
         )
@@ -308,6 +339,11 @@ async def _finished(work: Callable[[], None]) -> None:
     except asyncio.CancelledError:
         await asyncio.wait([working])
         raise
+
+
+def _size_of(directory: int) -> int:
+    with os.scandir(directory) as files:
+        return sum(each.stat().st_size for each in files)
 
 
 def _reason(error: BaseException) -> str:
