@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.adapters.criu import ghosts
 from holdfast.adapters.criu.ghost_images import GhostPages, within, without
 from holdfast.adapters.criu.ghosts import Ghost
 from holdfast.adapters.criu.protobuf import encode, field, read_image, write_image
 from holdfast.host.continuity.image_cutting import Window, pieces_of_memory
+from holdfast.model.spec import Place
+from holdfast.ports.launch import NOTHING_MORE
 
 PAGE = 4096
 HEAD = b"\x16\x06\x09\x54\x76\x13\x00\x00"
@@ -88,6 +91,20 @@ class Scene:
 def content(pages: GhostPages) -> bytes:
     pieces = pieces_of_memory(pages)
     return b"".join(each if isinstance(each, bytes) else each.read() for each in pieces)
+
+
+def test_no_ghost_is_made_where_memory_could_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = ghosts.LargeProcess(PID, "python", 1 << 45)
+    monkeypatch.setattr(ghosts, "large_processes", lambda _place: [huge])
+    taken = ghosts.Ghosts(Place(pid=1, shell_pid=2, tty="/dev/pts/0", cgroup="/nowhere", mounts=()))
+    taken.prepare()
+    try:
+        assert taken.extra == NOTHING_MORE
+        taken.collect()
+        (why,) = taken.copied_at_once()
+        assert why.startswith("python (7): a copy on write could need 33554432 MiB")
+    finally:
+        taken.close()
 
 
 def test_the_image_is_what_criu_wrote_and_the_ghosts_pages_by_address(tmp_path: Path) -> None:

@@ -455,6 +455,15 @@ static int hand_over(const struct place *place, int memory, int pages)
 	return strcmp(answer, "ok") ? -1 : 0;
 }
 
+/* It never ran; its tracer reaps it. */
+static void end_twin(pid_t twin)
+{
+	int status;
+	kill(twin, SIGKILL);
+	while (waitpid(twin, &status, __WALL) == twin && WIFSTOPPED(status))
+		;
+}
+
 /* Why not, or NULL. The twin is gone afterwards in any case. */
 static const char *clone_and_keep(const struct place *place, struct ghost *ghost)
 {
@@ -463,11 +472,13 @@ static const char *clone_and_keep(const struct place *place, struct ghost *ghost
 	char path[64];
 	long number = 0, reaped = 0;
 	pid_t twin = 0;
-	int status;
 	/* No signal when it ends, and a plain wait() does not see it. What is shared costs nothing. */
 	if (call_in(place, SYS_clone, CLONE_FILES | CLONE_FS | CLONE_IO | CLONE_SYSVSEM, 0, 0,
-		    &number, &twin) < 0)
+		    &number, &twin) < 0) {
+		if (twin)
+			end_twin(twin);
 		return "no call could be run in it";
+	}
 	if (number <= 0 || !twin) {
 		snprintf(reason, sizeof reason, "it cannot be cloned: %s", strerror((int)-number));
 		return reason;
@@ -486,9 +497,7 @@ static const char *clone_and_keep(const struct place *place, struct ghost *ghost
 		close(memory);
 	if (pages >= 0)
 		close(pages);
-	kill(twin, SIGKILL);
-	while (waitpid(twin, &status, __WALL) == twin && WIFSTOPPED(status))
-		;
+	end_twin(twin);
 	call_in(place, SYS_wait4, number, 0, __WALL, &reaped, NULL);
 	return why;
 }

@@ -120,7 +120,9 @@ class Ghosts:
         taken = {ghost.pid for ghost in self.found}
         for each in self._large:
             if each.pid not in taken:
-                self._why_not.setdefault(each.pid, "CRIU took no notice of it")
+                self._why_not.setdefault(
+                    each.pid, "this CRIU did not stop where it could have been cloned"
+                )
 
     def _receive(self) -> Ghost | None:
         assert self._owner is not None
@@ -154,6 +156,7 @@ class Ghosts:
             os.close(self._report)
             self._report = -1
         if self._process is not None:
+            self._process.kill()  # it would end by itself, but how soon is not for us to wait
             self._process.wait()
             self._process = None
 
