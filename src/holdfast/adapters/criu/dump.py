@@ -20,8 +20,7 @@ from holdfast.adapters.criu import mount_marks, own_filter, swrk
 from holdfast.adapters.criu.protobuf import decode, read_image
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.syscalls import pidfd_getfd
-from holdfast.adapters.proc import procfs
-from holdfast.adapters.proc.foreign_connections import has_connections
+from holdfast.adapters.proc import foreign_connections, procfs
 from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.model.errors import CheckpointFailed
 from holdfast.model.record import Record
@@ -56,7 +55,38 @@ async def dump(
     """Into the directory that is open as `images`. `start`: CRIU with this end of its socket; gives
     its pidfd. `frozen`: called while everything stands still and all is written; if it raises, the
     tree runs on. Without `leave_running` nothing of the tree is left afterwards.
-    Raises CheckpointFailed; then the tree runs on."""
+    Raises CheckpointFailed; then the tree runs on.
+
+    CRIU locks the network while it writes both ends of a connection. That waits several times for
+    the whole kernel, some 100 ms in which the tree stands still, and again when it is restored. So
+    it is done only where there is a connection."""
+    words = start, place, tree, images, frozen
+    if not _is_connected(place):
+        with contextlib.suppress(_ConnectedMeanwhile):
+            return await _dump(*words, leave_running=leave_running, locks=False)
+        for name in os.listdir(images):
+            os.unlink(name, dir_fd=images)
+    return await _dump(*words, leave_running=leave_running, locks=True)
+
+
+class _ConnectedMeanwhile(Exception):
+    """What stands still has a connection, and had none before."""
+
+
+def _is_connected(place: Place) -> bool:
+    return foreign_connections.any_connection(cgroup.processes(place.cgroup))
+
+
+async def _dump(
+    start: Callable[[int], Awaitable[int]],
+    place: Place,
+    tree: DumpedTree,
+    images: int,
+    frozen: Callable[[], Awaitable[None]],
+    *,
+    leave_running: bool,
+    locks: bool,
+) -> DumpTimes:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         ours.setblocking(False)
@@ -64,7 +94,8 @@ async def dump(
             process = await start(theirs.fileno())
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                done = await _converse(ours, place, tree, images, frozen, leave_running)
+                options = _options(place, tree, images, leave_running=leave_running, locks=locks)
+                done = await _converse(ours, place, options, frozen, locks=locks)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -82,14 +113,12 @@ async def dump(
 async def _converse(
     sock: socket.socket,
     place: Place,
-    tree: DumpedTree,
-    images: int,
+    options: dict[str, swrk.Option],
     frozen: Callable[[], Awaitable[None]],
-    leave_running: bool,
+    *,
+    locks: bool,
 ) -> swrk.CriuDone:
     loop = asyncio.get_running_loop()
-    lock = await asyncio.to_thread(_network_lock, place)
-    options = _options(place, tree, images, leave_running, lock)
     await loop.sock_sendall(sock, swrk.request(swrk.Kind.DUMP, options))
     failure: BaseException | None = None
     while True:
@@ -103,6 +132,8 @@ async def _converse(
             return said
         if said.script == "post-dump" and failure is None:
             try:
+                if not locks and _is_connected(place):
+                    raise _ConnectedMeanwhile
                 await frozen()
             except BaseException as error:  # whatever it is, the tree must run on first
                 failure = error
@@ -110,7 +141,7 @@ async def _converse(
 
 
 def _options(
-    place: Place, tree: DumpedTree, images: int, leave_running: bool, lock: int
+    place: Place, tree: DumpedTree, images: int, *, leave_running: bool, locks: bool
 ) -> dict[str, swrk.Option]:
     return {
         "images_dir_fd": images,
@@ -121,7 +152,7 @@ def _options(
         "notify_scripts": True,
         "tcp_established": True,
         "tcp_skip_in_flight": True,
-        "network_lock": lock,
+        "network_lock": swrk.LOCK_NFTABLES if locks else swrk.LOCK_SKIP,
         "file_locks": True,
         "link_remap": True,
         "force_irmap": True,
@@ -130,18 +161,6 @@ def _options(
         "timeout": FREEZE_TIMEOUT_S,
         "external": (*tree.tty_keys, *mount_marks.for_dump(tree.mounts)),
     }
-
-
-def _network_lock(place: Place) -> int:
-    """Keeping packets from connections while they are saved takes the kernel some 100 ms of the
-    freeze, also if there are none. Of one that is opened after this look, which is right before the
-    freeze, packets are not kept back: to a peer outside it is reset by a restore in any case, and a
-    peer inside stands still too."""
-    try:
-        connected = has_connections(cgroup.processes(place.cgroup))
-    except OSError:  # the kernel does not say
-        connected = True
-    return swrk.LOCK_NFTABLES if connected else swrk.LOCK_SKIP
 
 
 def look(place: Place, slave: int, *, gate: bool) -> DumpedTree:

@@ -120,9 +120,7 @@ class Ghosts:
         taken = {ghost.pid for ghost in self.found}
         for each in self._large:
             if each.pid not in taken:
-                self._why_not.setdefault(
-                    each.pid, "this CRIU did not stop where it could have been cloned"
-                )
+                self._why_not.setdefault(each.pid, "CRIU came by no moment to clone it")
 
     def _receive(self) -> Ghost | None:
         assert self._owner is not None

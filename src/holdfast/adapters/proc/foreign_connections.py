@@ -30,12 +30,6 @@ class _Holder(NamedTuple):
     name: str
 
 
-def has_connections(pids: Iterable[int]) -> bool:
-    """Whether any of these processes has one, to wherever."""
-    holders = _sockets_of(pids)
-    return bool(holders) and any(each.inode in holders for each in sock_diag.connections())
-
-
 def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.TcpConnection, PeerReset]]:
     """Those of these processes, each with a process that has it open."""
     holders = _sockets_of(pids)
@@ -50,6 +44,12 @@ def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.TcpConnection, PeerRese
             local, remote = each.shown
             found.append((each, PeerReset(local, remote, holder.pid, holder.name)))
     return found
+
+
+def any_connection(pids: Iterable[int]) -> bool:
+    """Whether these processes have a connection, to whomever."""
+    holders = _sockets_of(pids)
+    return bool(holders) and any(each.inode in holders for each in sock_diag.connections())
 
 
 def reset_foreign(pids: Iterable[int]) -> tuple[PeerReset, ...]:

@@ -200,8 +200,6 @@ class Making:
             most = self._host.config.capture_max_bytes
             self._files = FileTaking(self._live.spec, self._host.home, most, self._directory)
             await self._files.ahead()
-            if not self._ends:  # else nothing is gained: the session does not run on
-                await _finished(self._ghosts.prepare)
             async with self._live.halts.undisturbed():
                 times = await self._dump()
             if not self._ends:
@@ -245,10 +243,14 @@ class Making:
                 await self._store((boottime.now() - since) * 1000)
                 live.handle(ev.CheckpointStored(self._actor, now(), self._id))
 
-        extra = self._ghosts.extra
+        async def start(socket: int) -> int:
+            if not self._ends:  # else nothing is gained: the session does not run on
+                await _finished(self._prepare_ghosts)
+            return await self._host.launcher.start_criu(socket, self._ghosts.extra)
+
         try:
             times = await criu.dump(
-                lambda sock: self._host.launcher.start_criu(sock, extra),
+                start,
                 place,
                 tree,
                 images,
@@ -314,6 +316,12 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+
+    def _prepare_ghosts(self) -> None:
+        """For this CRIU. One that gave up may have left ghosts of another moment. In a thread."""
+        self._ghosts.close()
+        self._ghosts = Ghosts(self._live.spec.place)
+        self._ghosts.prepare()
 
     def _read_ghosts(self) -> None:
         """Which memory they hold. In a thread."""
