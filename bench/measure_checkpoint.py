@@ -60,7 +60,7 @@ def measure(stage: Stage) -> list[Row]:
                 stage.scale.start_repetitions,
                 warm_up=1,
             )
-            frozen = {"holdfast": own.frozen, _RAW: raw.frozen}
+            frozen = {"holdfast": list(own.frozen), _RAW: list(raw.frozen)}
             restores = interleaved(
                 {"holdfast": own.restore, _RAW: raw.restore},
                 stage.scale.start_repetitions,

@@ -1705,6 +1705,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_process_that_cannot_have_a_ghost_is_copied_at_once",
                 "test_a_daemon_killed_while_it_reads_leaves_no_ghost",
                 "test_a_ghost_that_is_lost_fails_the_checkpoint_alone",
+                "test_a_ghost_is_kept_until_the_next_periodic_checkpoint",
             ),
             *_in(
                 "privileged/test_evicting",

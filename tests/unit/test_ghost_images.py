@@ -5,15 +5,16 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast.adapters.criu import ghosts
-from holdfast.adapters.criu.ghost_images import GhostPages, within, without
+from holdfast.adapters.criu.ghost_images import GhostPages, same_pages, within, without
 from holdfast.adapters.criu.ghosts import Ghost
-from holdfast.adapters.criu.protobuf import encode, field, read_image, write_image
+from holdfast.adapters.criu.protobuf import Field, encode, field, read_image, write_image
 from holdfast.host.continuity.image_cutting import Window, pieces_of_memory
 from holdfast.model.spec import Place
 from holdfast.ports.launch import NOTHING_MORE
@@ -78,14 +79,14 @@ class Scene:
         except OSError as error:
             pytest.skip(f"this kernel has no PAGEMAP_SCAN: {error}")
 
-    def _write(self, name: str, messages: list[list[object]]) -> None:
-        (self._directory / name).write_bytes(write_image(HEAD, messages))  # type: ignore[arg-type]
+    def _write(self, name: str, messages: list[list[Field]]) -> None:
+        (self._directory / name).write_bytes(write_image(HEAD, messages))
 
     def pagemap(self) -> list[tuple[int, int]]:
         """Which pages it says there are: the first, and how many."""
         _, (_, *entries) = read_image((self._directory / f"pagemap-{PID}.img").read_bytes())
-        found = [{each.number: each.value for each in entry} for entry in entries]
-        return [((int(e[1]) - self.start) // PAGE, int(e[2])) for e in found]  # type: ignore[arg-type]
+        found = [{each.number: int(each.value) for each in entry} for entry in entries]
+        return [((each[1] - self.start) // PAGE, each[2]) for each in found]
 
 
 def content(pages: GhostPages) -> bytes:
@@ -128,3 +129,26 @@ def test_a_ghosts_memory_is_cut_at_fixed_addresses(tmp_path: Path) -> None:
         assert isinstance(each, Window)
         windows = {at // WINDOW for at, _ in each.spans}
         assert len(windows) == 1 and all(size <= WINDOW for _, size in each.spans)
+
+
+def test_a_page_that_was_written_since_the_fork_is_another_one(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may see which physical page is where")
+    scene = Scene(tmp_path)
+    scene.write(0, 8)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+        os._exit(0)
+    try:
+        then = os.open(f"/proc/{child}/pagemap", os.O_RDONLY)
+        now = os.open("/proc/self/pagemap", os.O_RDONLY)
+        assert same_pages(then, now, scene.start, 8 * PAGE)
+        scene.memory[3 * PAGE] = scene.memory[3 * PAGE]  # written, though with the same
+        assert not same_pages(then, now, scene.start, 8 * PAGE)
+        assert same_pages(then, now, scene.start, 3 * PAGE)
+        assert same_pages(then, now, scene.start + 4 * PAGE, 4 * PAGE)
+        assert not same_pages(then, now, scene.start + 8 * PAGE, PAGE), "there is none"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

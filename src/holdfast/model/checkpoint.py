@@ -74,8 +74,6 @@ class CheckpointDescription(Record):
     note: str  # what the actor wrote about it
     frozen_ms: float  # for so long the session stood still
     total_ms: float  # from the request until the images were complete; storing adds to it
-    method: MemoryCopy = MemoryCopy.PLAIN
-    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
 
     @property
     def order(self) -> tuple[int, int, float]:
@@ -92,6 +90,8 @@ class Checkpoint(CheckpointDescription):
     raw_bytes: int  # of all images
     stored_bytes: int  # that this one added to the store: compressed, and without known chunks
     new_bytes: int = 0  # the same before compression
+    method: MemoryCopy = MemoryCopy.PLAIN
+    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
     captured: CapturePlan = CapturePlan()  # which files it has, and which not
 
 

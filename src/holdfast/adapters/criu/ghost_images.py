@@ -14,7 +14,7 @@ import fcntl
 import itertools
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from holdfast.adapters.criu.ghosts import Ghost
@@ -31,7 +31,7 @@ _START, _END, _MAP_FLAGS = 1, 2, 6  # in each of them
 _PRIVATE_ANONYMOUS = 0x22
 
 
-class Part(NamedTuple):
+class PageRun(NamedTuple):
     """Adjacent pages of one origin."""
 
     address: int
@@ -42,9 +42,10 @@ class Part(NamedTuple):
 class GhostPages:
     """The pages of one process. Usable until it is closed, or the ghosts are."""
 
-    def __init__(self, images: str, ghost: Ghost) -> None:
-        """Completes the pagemap among these images."""
-        self._memory = ghost.memory
+    def __init__(self, images: str, ghost: Ghost, before: Ghost | None = None) -> None:
+        """Completes the pagemap among these images. `before`: an earlier ghost of the process."""
+        self.pid, self._memory = ghost.pid, ghost.memory
+        self._pagemap, self._before = ghost.pagemap, before
         path = f"{images}/pagemap-{ghost.pid}.img"
         with open(path, "rb") as file:
             head, (first, *entries) = read_image(file.read())
@@ -54,7 +55,7 @@ class GhostPages:
             size = _size(entry)
             if not _number(entry, _FLAGS, _PRESENT) & _PRESENT or _number(entry, _IN_PARENT):
                 raise CheckpointFailed(f"{path} has pages of a kind that is not known")
-            own.append((Part(_number(entry, _ADDRESS), size, at), entry))
+            own.append((PageRun(_number(entry, _ADDRESS), size, at), entry))
             at += size
         with open(f"{images}/mm-{ghost.pid}.img", "rb") as file:
             _, (memory, *_) = read_image(file.read())
@@ -66,7 +67,7 @@ class GhostPages:
         )
         written = sorted((part.address, part.address + part.size) for part, _ in own)
         found = without(within(pages_of(ghost.pagemap), held), written)
-        taken = [(Part(start, end - start, -1), _entry(start, end)) for start, end in found]
+        taken = [(PageRun(start, end - start, -1), _entry(start, end)) for start, end in found]
         both = sorted((*own, *taken), key=lambda each: each[0].address)
         self.parts = [part for part, _ in both]
         self.size = sum(part.size for part in self.parts)
@@ -77,10 +78,16 @@ class GhostPages:
     def close(self) -> None:
         os.close(self._own)
 
-    def runs(self) -> Iterator[tuple[bool, list[Part]]]:
+    def runs(self) -> Iterator[tuple[bool, list[PageRun]]]:
         """The parts, by where their pages are: whether the ghost has them."""
         for own, parts in itertools.groupby(self.parts, key=lambda part: part.own_at >= 0):
             yield not own, list(parts)
+
+    def is_unchanged(self, spans: Iterable[tuple[int, int]]) -> bool:
+        """Whether these pages, by address and size, are the earlier ghost's."""
+        if self._before is None:
+            return False
+        return all(same_pages(self._before.pagemap, self._pagemap, *span) for span in spans)
 
     def read_own(self, at: int, size: int) -> bytes:
         """Of what CRIU wrote."""
@@ -105,6 +112,27 @@ def _read(fd: int, at: int, size: int) -> bytes:
             raise OSError(0, "it ends too early")
         data += more
     return data
+
+
+# Of each page, eight bytes in a pagemap.
+_ENTRY_BYTES = 8
+_PRESENT_BIT = 1 << 63
+_FRAME = (1 << 55) - 1  # the physical page; 0 for who may not see it
+_SAME = _PRESENT_BIT | _FRAME
+
+
+def same_pages(old: int, new: int, address: int, size: int) -> bool:
+    """Whether two address spaces have the same physical pages there. The kernel may move a page,
+    between one look and another: so the old ones are looked at again."""
+    count, at = size // PAGE_BYTES, address // PAGE_BYTES * _ENTRY_BYTES
+    mask = int.from_bytes(_SAME.to_bytes(_ENTRY_BYTES, "little") * count, "little")
+    present = int.from_bytes(_PRESENT_BIT.to_bytes(_ENTRY_BYTES, "little") * count, "little")
+
+    def look(pagemap: int) -> int:
+        return int.from_bytes(os.pread(pagemap, count * _ENTRY_BYTES, at), "little") & mask
+
+    first, there, again = look(old), look(new), look(old)
+    return first == there == again and there & present == present and bool(there & _FRAME)
 
 
 def _number(message: list[Field], number: int, default: int = 0) -> int:

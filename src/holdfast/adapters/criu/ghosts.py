@@ -69,14 +69,23 @@ class Ghosts:
             self._why_not = dict.fromkeys((each.pid for each in self._large), why)
 
     def _refusal(self) -> str:
-        needed = sum(each.bytes for each in self._large)
-        available = headroom.available_bytes(self._place.cgroup)
-        if needed * _SHARE <= available:
+        if self.fits():
             return ""
         return (
-            f"a copy on write could need {needed >> 20} MiB, more than half of the "
-            f"{available >> 20} MiB that are available"
+            f"a copy on write could need {self._needed >> 20} MiB, more than half of the "
+            f"{self._available() >> 20} MiB that are available"
         )
+
+    def fits(self) -> bool:
+        """Whether there is memory enough to make them, or to keep them."""
+        return self._needed * _SHARE <= self._available()
+
+    @property
+    def _needed(self) -> int:
+        return sum(each.bytes for each in self._large)
+
+    def _available(self) -> int:
+        return headroom.available_bytes(self._place.cgroup)
 
     def _start(self) -> str:
         program = compiled.build(compiled.GHOSTS)

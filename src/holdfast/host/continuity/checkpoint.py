@@ -32,6 +32,8 @@ from holdfast.host import levels
 from holdfast.host.clock import now
 from holdfast.host.config import Config
 from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.image_writer import GhostMemory
+from holdfast.host.continuity.kept_ghosts import KeptGhosts, LastGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
@@ -51,7 +53,6 @@ from holdfast.model.checkpoint import (
     CheckpointId,
     CheckpointKind,
     MachineNeeds,
-    MemoryCopy,
 )
 from holdfast.model.errors import (
     CheckpointFailed,
@@ -143,9 +144,10 @@ class Making:
         note: str,
         ends: bool,
         progress: WorkProgress,
+        kept: KeptGhosts,
     ) -> None:
         self._host, self._live, self._actor = host, live, actor
-        self._progress = progress
+        self._progress, self._kept = progress, kept
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
@@ -153,7 +155,8 @@ class Making:
         self._over = False
         self._captured: _Captured | None = None
         self._ghosts = Ghosts(live.spec.place)
-        self._memory: dict[str, GhostPages] = {}  # what they hold, by the path of its image
+        self._last_ghosts: LastGhosts | None = None  # of its last checkpoint
+        self._memory = GhostMemory()
         self._files: FileTaking | None = None
         self._made: Checkpoint | None = None
 
@@ -294,8 +297,6 @@ class Making:
             note=self._note,
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
-            method=MemoryCopy.GHOST if self._memory else MemoryCopy.PLAIN,
-            copied_at_once=self._ghosts.copied_at_once(),
         )
         made = await images.save(
             description,
@@ -316,6 +317,7 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+        self._keep_ghosts()
 
     def _prepare_ghosts(self) -> None:
         """For this CRIU. One that gave up may have left ghosts of another moment. In a thread."""
@@ -326,15 +328,29 @@ class Making:
     def _read_ghosts(self) -> None:
         """Which memory they hold. In a thread."""
         self._ghosts.collect()
+        before = {}
+        self._last_ghosts = last = self._kept.take(self._live.spec.id)
+        if last is not None:
+            before = {ghost.pid: ghost for ghost in last.ghosts.found}
+            self._memory.before = last.chunks
         for ghost in self._ghosts.found:
-            pages = GhostPages(f"{self._directory}/{IMAGES}", ghost)
-            self._memory[f"{IMAGES}/{pages.name}"] = pages
+            pages = GhostPages(f"{self._directory}/{IMAGES}", ghost, before.get(ghost.pid))
+            self._memory.files[f"{IMAGES}/{pages.name}"] = pages
+        self._memory.copied_at_once = self._ghosts.copied_at_once()
+
+    def _keep_ghosts(self) -> None:
+        """They say what changed until the next checkpoint."""
+        live = self._live
+        if live.spec.checkpoint_every_s and self._ghosts.found and not live.is_closed:
+            self._kept.keep(live.spec.id, LastGhosts(self._ghosts, self._memory.chunks))
+            self._ghosts = Ghosts(live.spec.place)
 
     def _clear(self) -> None:
         """In a thread."""
-        for pages in self._memory.values():
-            pages.close()
+        self._memory.close()
         self._ghosts.close()
+        if self._last_ghosts is not None:
+            self._last_ghosts.ghosts.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 

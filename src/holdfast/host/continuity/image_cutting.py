@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from holdfast.adapters.criu.ghost_images import GhostPages, Part
+from holdfast.adapters.criu.ghost_images import GhostPages, PageRun
 
 PAGE_BYTES = 4096
 _CHUNK_MIN_PAGES = 16
@@ -66,11 +66,22 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
         yield data[at : at + CHUNK_MAX_BYTES]
 
 
+class WindowPlace(NamedTuple):
+    """Which pages of a process a window has."""
+
+    pid: int
+    spans: tuple[tuple[int, int], ...]  # address and size of each piece
+
+
 class Window(NamedTuple):
     """The pages of a ghost in one window of addresses: a chunk that was not read yet."""
 
     pages: GhostPages
-    spans: tuple[tuple[int, int], ...]  # address and size of each piece
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def place(self) -> WindowPlace:
+        return WindowPlace(self.pages.pid, self.spans)
 
     def read(self) -> bytes:
         """Raises CheckpointFailed."""
@@ -89,7 +100,7 @@ def pieces_of_memory(pages: GhostPages) -> Iterator[bytes | Window]:
 class _Own:
     """Of the memory of a process, adjacent parts that CRIU wrote."""
 
-    def __init__(self, pages: GhostPages, parts: list[Part]) -> None:
+    def __init__(self, pages: GhostPages, parts: list[PageRun]) -> None:
         self._pages, self._at = pages, parts[0].own_at
         self._end = parts[-1].own_at + parts[-1].size
 
@@ -99,7 +110,7 @@ class _Own:
         return self._pages.read_own(self._at - size, size)
 
 
-def _windows(pages: GhostPages, parts: list[Part]) -> Iterator[Window]:
+def _windows(pages: GhostPages, parts: list[PageRun]) -> Iterator[Window]:
     spans: list[tuple[int, int]] = []
     for part in parts:
         at, end = part.address, part.address + part.size

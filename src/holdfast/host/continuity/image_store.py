@@ -19,15 +19,13 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from holdfast.adapters import key_file
 from holdfast.adapters.blobs.directory import DirectoryBlobs
 from holdfast.adapters.blobs.object_store import ObjectBlobs
-from holdfast.adapters.criu.ghost_images import GhostPages
 from holdfast.adapters.signing import SigningKey
 from holdfast.host.continuity.checkpoint_book import CheckpointBook
 from holdfast.host.continuity.image_census import ImageCensus
@@ -35,9 +33,14 @@ from holdfast.host.continuity.image_cipher import ImageCipher, chunk_name
 from holdfast.host.continuity.image_job import ImageJob, Progress
 from holdfast.host.continuity.image_manifest import ZEROS, Manifest
 from holdfast.host.continuity.image_reader import ImageReader
-from holdfast.host.continuity.image_writer import ImageWriter
+from holdfast.host.continuity.image_writer import GhostMemory, ImageWriter
 from holdfast.model.captured_files import CapturePlan
-from holdfast.model.checkpoint import Checkpoint, CheckpointDescription, CheckpointId
+from holdfast.model.checkpoint import (
+    Checkpoint,
+    CheckpointDescription,
+    CheckpointId,
+    MemoryCopy,
+)
 from holdfast.model.errors import (
     CheckpointInvalid,
     CheckpointRolledBack,
@@ -52,7 +55,6 @@ CHUNKS = "chunks/"  # below a host's part of the store
 _BOOK = "checkpoints.json"
 _WORKERS = 8  # two keep a processor busy; the others wait for a disk or a service
 _T = TypeVar("_T")
-NO_GHOSTS: Mapping[str, GhostPages] = MappingProxyType({})
 
 
 class Given(NamedTuple):
@@ -89,16 +91,17 @@ class ImageStore:
         *,
         id: CheckpointId | None = None,
         captured: CapturePlan = CapturePlan(),  # noqa: B008 (a record is frozen)
-        memory: Mapping[str, GhostPages] = NO_GHOSTS,
+        memory: GhostMemory | None = None,
     ) -> Checkpoint:
         """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
         a new one that the caller has made; without it, one is made here. `captured`: what is said
-        of the session's files in it. `memory`: files among them that are completed by what ghosts
-        hold, by path."""
+        of the session's files in it. `memory`: what of these ghosts hold."""
         chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(chosen, description, directory, job, captured, memory),
+                lambda job: self._save(
+                    chosen, description, directory, job, captured, memory or GhostMemory()
+                ),
                 progress,
             )
 
@@ -192,7 +195,7 @@ class ImageStore:
         directory: str,
         job: ImageJob,
         captured: CapturePlan,
-        memory: Mapping[str, GhostPages],
+        memory: GhostMemory,
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
@@ -210,6 +213,8 @@ class ImageStore:
                 raw_bytes=sum(file.size for file in table.files),
                 stored_bytes=writer.stored_bytes,
                 new_bytes=writer.new_bytes,
+                method=MemoryCopy.GHOST if memory.files else MemoryCopy.PLAIN,
+                copied_at_once=memory.copied_at_once,
                 captured=captured,
             )
             manifest = Manifest(checkpoint, table_keys, table_bytes)

@@ -15,6 +15,7 @@ from holdfast.host.continuity.image_census import ImageCensus
 from holdfast.host.continuity.image_cipher import ImageCipher, chunk_name, seal_chunk
 from holdfast.host.continuity.image_cutting import (
     Window,
+    WindowPlace,
     chunks_of,
     pieces_of,
     pieces_of_memory,
@@ -27,6 +28,22 @@ from holdfast.ports.blob_store import BlobStore
 
 # Smaller files share chunks: CRIU writes dozens of a few hundred bytes.
 _SMALL_BYTES = 64 << 10
+
+
+class GhostMemory:
+    """What of a checkpoint's files ghosts hold."""
+
+    def __init__(self) -> None:
+        # Of these files the directory has a part only; by path.
+        self.files: dict[str, GhostPages] = {}
+        self.before: dict[WindowPlace, Chunk] = {}  # what an earlier checkpoint stored
+        self.chunks: dict[WindowPlace, Chunk] = {}  # what this one stores
+        self.copied_at_once: tuple[str, ...] = ()  # processes of which they hold nothing, and why
+
+    def close(self) -> None:
+        for pages in self.files.values():
+            pages.close()
+        self.files.clear()
 
 
 class ImageWriter:
@@ -42,13 +59,14 @@ class ImageWriter:
         self._lock = threading.Lock()
         self.stored_bytes = 0
         self.new_bytes = 0
+        self._memory = GhostMemory()
 
-    def write(self, directory: str, memory: Mapping[str, GhostPages]) -> ImageTable:
-        """`memory`: files of which the directory has a part only, by path."""
+    def write(self, directory: str, memory: GhostMemory) -> ImageTable:
         try:
-            files = list(_files_of(directory, memory))
+            self._memory = memory
+            files = list(_files_of(directory, memory.files))
             self._job.begin(sum(file.size for file in files))
-            chunks = list(self._job.each(self._store, _stream(directory, files, memory)))
+            chunks = list(self._job.each(self._store, _stream(directory, files, memory.files)))
         except OSError as error:
             raise StorageFailed(f"cannot read {directory}: {why_not(error)}") from error
         return ImageTable.of(files, chunks)
@@ -67,7 +85,26 @@ class ImageWriter:
                 self._census.forget(name)
 
     def _store(self, piece: bytes | Window, *, counted: bool = True) -> Chunk:
-        data = piece if isinstance(piece, bytes) else piece.read()
+        if isinstance(piece, bytes):
+            return self._store_bytes(piece, counted=counted)
+        chunk = self._known(piece)
+        if chunk is None:
+            chunk = self._store_bytes(piece.read())
+        else:
+            self._job.advance(chunk.size)
+        self._memory.chunks[piece.place] = chunk
+        return chunk
+
+    def _known(self, window: Window) -> Chunk | None:
+        """The chunk of an earlier checkpoint, if no page in it was written since."""
+        chunk = self._memory.before.get(window.place)
+        if chunk is None or not window.pages.is_unchanged(window.spans):
+            return None
+        if chunk.key != ZEROS and not self._census.has(chunk_name(chunk.key)):
+            return None
+        return chunk
+
+    def _store_bytes(self, data: bytes, *, counted: bool = True) -> Chunk:
         chunk = Chunk(ZEROS, len(data))
         if not _is_zeros(data):
             chunk = Chunk(self._cipher.chunk_key(data), len(data))
