@@ -296,3 +296,32 @@ def test_a_ghost_is_kept_until_the_next_periodic_checkpoint(hold: Hold, tmp_path
     comes_back(hold, "writer")
     assert writer.is_right() == PAGES + 3000
     until(lambda: not holders(hold), "it outlives its session")
+
+
+# The daemon sees a connection in the freeze that was not there before it.
+_BEGUN_AGAIN = """
+import os
+if "HOLDFAST_SUPERVISOR_FD" in os.environ:
+    from holdfast.adapters.proc import foreign_connections
+    looks = [False, True]
+    foreign_connections.any_connection = lambda pids: looks.pop(0) if looks else False
+"""
+
+
+@pytest.mark.requirement("M2")
+def test_a_dump_that_is_begun_again_has_ghosts_of_its_own(tmp_path: Path) -> None:
+    skip_unless_possible()
+    (tmp_path / "sitecustomize.py").write_text(_BEGUN_AGAIN)
+    hold = Hold()
+    hold.env["PYTHONPATH"] = str(tmp_path)
+    try:
+        hold.ok("up", "-d")
+        writer = Writer(hold, tmp_path / "go")
+        writer.write(PAGES)
+        writer.begin()
+        assert hold.json("checkpoint", "writer")["method"] == "ghost"
+        writer.stop()
+        comes_back(hold, "writer")
+        writer.is_right()
+    finally:
+        hold.close()

@@ -1706,6 +1706,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_daemon_killed_while_it_reads_leaves_no_ghost",
                 "test_a_ghost_that_is_lost_fails_the_checkpoint_alone",
                 "test_a_ghost_is_kept_until_the_next_periodic_checkpoint",
+                "test_a_dump_that_is_begun_again_has_ghosts_of_its_own",
             ),
             *_in(
                 "privileged/test_evicting",
