@@ -118,10 +118,8 @@ class SourceRunner(MoveRunner):
         kept, live = self._kept, self.live
         assert live is not None
         actor = ActorId(kept.actor)
-        progress = self._progress = self._daemon.continuity.progress_of_move(live)
-        making = Making(
-            self._daemon, live, actor, f"moving to {kept.to}", False, progress, stands=True
-        )
+        continuity = self._daemon.continuity
+        making, self._progress = continuity.image_for_move(live, actor, kept.to)
         link = await self._daemon.links.dial(kept.ticket, self.session, actor, "move")
         try:
             self._kept = kept.replace(to=kept.to or link.peer_name)
