@@ -2178,6 +2178,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
                 "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
             ),
             *_in(
@@ -2460,6 +2461,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
                 "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
                 "test_a_typist_notices_nothing_of_ten_moves_but_a_pause",
             ),

@@ -101,6 +101,8 @@ GOES_BACK = {(Phase.FENCED, StateStep.LEASE_HELD)}
 STAYS = {
     (Phase.FENCED, StateStep.LEASE_LOST),
     (Phase.FENCED, StateStep.RESUME_ASKED),  # refused: nothing runs on without a lease
+    (Phase.FENCED, StateStep.MOVE_SEALED),  # refused: neither may move any more
+    (Phase.ENDING, StateStep.MOVE_SEALED),
     (Phase.ENDING, StateStep.END_ASKED),
     (Phase.ENDING, StateStep.LEASE_HELD),  # what ends does not run again
 }

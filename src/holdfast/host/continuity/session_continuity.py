@@ -137,9 +137,7 @@ class SessionContinuity:
             return ""
         return found or ""
 
-    def image_for_move(
-        self, live: LiveSession, actor: str, to: str
-    ) -> tuple[Making, WorkProgress]:
+    def image_for_move(self, live: LiveSession, actor: str, to: str) -> tuple[Making, WorkProgress]:
         """Of a session that is about to leave, and how those who hear of it learn how far that
         is."""
         progress = self._progress(live, live.spec.id, live.spec.name, "move")
