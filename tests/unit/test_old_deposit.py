@@ -74,6 +74,7 @@ ADDED_TO_BLOB: dict[str, object] = {
     "provenance_to": 0,
     "since": None,
     "asleep_in": "",
+    "waking": {"on_use": False, "with_host_for": ""},
     "pinned": False,
     "used_at": None,
 }
@@ -84,6 +85,7 @@ ADDED_TO_STATE: dict[str, dict[str, object]] = {
         "exact_line_key": b"",
         "gate_keys": False,
         "checkpoint_every_s": 0.0,
+        "capture": [],
     },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
