@@ -8,6 +8,7 @@ import type {
   Graph,
   Handoff,
   Machine,
+  Movability,
   Process,
   SessionCard,
   SessionInfo,
@@ -198,6 +199,18 @@ export const CHECKPOINTS: CheckpointInfo[] = [
   checkpoint('ck-6', 7200, '', 11_900_000),
 ]
 
+export const MOVABILITY: Movability = {
+  movable: true,
+  level: 'movable',
+  processes: [],
+  estimate: { bytes: 12_400_000, frozen_ms: 34 },
+  findings: [],
+  isa: 'x86_64',
+  kernel: '6.8',
+  needs: [],
+  capture: null,
+}
+
 function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
   return {
     id,
@@ -212,6 +225,9 @@ function checkpoint(id: string, ago: number, note: string, bytes: number): Check
     stored_bytes: bytes / 4,
     frozen_ms: 33.6,
     total_ms: 410,
+    bytes_new: bytes / 2,
+    method: 'plain',
+    copied_at_once: [],
     files: 0,
     file_bytes: 0,
     left_out: [],
