@@ -129,7 +129,7 @@ async def _converse(
             if failure is not None:
                 raise failure
             return said
-        if said.script != "post-dump" and cgroup.asked_to_freeze(place.cgroup):
+        if said.script == "pre-dump" and cgroup.asked_to_freeze(place.cgroup):
             # By its keeper, when a lease ran out. CRIU would wait for what is frozen.
             failure = failure or CheckpointFailed("it was frozen before CRIU had stopped it")
         if said.script == "post-dump" and failure is None:
