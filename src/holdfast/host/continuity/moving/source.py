@@ -165,6 +165,9 @@ class SourceRunner(MoveRunner):
                 self._forgotten_there(error.message)
                 await asyncio.sleep(pause)
         await self._machine_over.wait()
+        if self._kept.checkpoint:  # it was for this move: here nothing is restored from it
+            with contextlib.suppress(HoldfastError):
+                await self._daemon.images.delete(CheckpointId(self._kept.checkpoint))
         self._finish()
 
     async def _resumed(self) -> HostLink:
