@@ -383,6 +383,7 @@ class SourceRunner(MoveRunner):
                 if not self.machine.is_over and not lives:
                     self.give(ev.Noted(at, ev.MoveNote.FAILED, reason))
                 if self.machine.is_over or lives:
+                    self._ran_at = self._ran_at or time.time()
                     await self._told_other(message)
                     self._target_settled.set()
                     if self.machine.is_over:
