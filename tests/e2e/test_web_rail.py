@@ -3,6 +3,7 @@ lines and back."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ def test_each_command_has_its_actors_hue_beside_its_lines_and_only_there(
     assert seen[1]["lines"][-1] == "by-vera"
     assert seen[0]["colour"] != seen[1]["colour"]
     notes = visitor.at("rail-notes")
-    assert "otto · " in notes.inner_text() and " ms" in notes.inner_text()
+    visitor.until("no times", lambda: re.search(r"otto · \d\d:\d\d · ", notes.inner_text()))
 
     # What is run now joins them, and still has its lines when more is printed below.
     visitor.enter("echo by-me; seq 201 260")
