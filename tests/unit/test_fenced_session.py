@@ -47,6 +47,7 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
     ev.ForwardAsked: ev.ForwardAsked(ANN, NOW, HAND, 1, 3000),
     ev.RenameAsked: ev.RenameAsked(ANN, NOW, "other"),
     ev.CheckpointAsked: ev.CheckpointAsked(ANN, NOW, ends=False),
+    ev.MoveSealed: ev.MoveSealed(HOST_ACTOR, NOW),
     ev.PinAsked: ev.PinAsked(ANN, NOW, True),
     ev.EffectHeld: ev.EffectHeld(
         HOST_ACTOR, NOW, "1", SIGNAL, Verdict(Outcome.HOLD), NOW + 60, offset=0
