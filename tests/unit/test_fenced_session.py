@@ -47,7 +47,6 @@ ACTS: dict[type[ev.SessionEvent], ev.SessionEvent] = {
     ev.ForwardAsked: ev.ForwardAsked(ANN, NOW, HAND, 1, 3000),
     ev.RenameAsked: ev.RenameAsked(ANN, NOW, "other"),
     ev.CheckpointAsked: ev.CheckpointAsked(ANN, NOW, ends=False),
-    ev.MoveSealed: ev.MoveSealed(HOST_ACTOR, NOW),
     ev.PinAsked: ev.PinAsked(ANN, NOW, True),
     ev.EffectHeld: ev.EffectHeld(
         HOST_ACTOR, NOW, "1", SIGNAL, Verdict(Outcome.HOLD), NOW + 60, offset=0
@@ -62,6 +61,7 @@ PASSES = {
     # The gate: what waited there was refused with the lease, so nothing is typed for these.
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
     ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver, ev.WrittenFromInside,
+    ev.MoveSealed,  # which it refuses itself
 }  # fmt: skip
 
 

@@ -835,7 +835,7 @@ REFUSED_WHEN_MOVING = (
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
     *(ev.SeizeAsked, ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, ev.PinAsked, TurnStep),
-    *(ev.ApprovalDecided, ev.EffectHeld, ev.CheckpointAsked, ev.MoveSealed),
+    *(ev.ApprovalDecided, ev.EffectHeld, ev.CheckpointAsked),
 )
 
 _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.Effect]]] = {
