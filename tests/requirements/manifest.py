@@ -762,6 +762,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_input_in_the_frozen_window_waits_and_comes_in_order",
             ),
@@ -1166,6 +1170,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
+            ),
             *_in(
                 "privileged/test_restore_conflicts",
                 "test_the_policy_of_a_session_that_is_asleep_stays_in_force",
@@ -1633,6 +1641,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_shell_has_the_same_state_through_twenty_generations",
+            ),
+            *_in(
                 "e2e/test_web_asleep",
                 "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",
                 "test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it",
@@ -1788,6 +1800,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_server_in_node_and_its_client",
+            ),
             *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_restore_says_what_did_not_come_back",

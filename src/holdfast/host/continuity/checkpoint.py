@@ -15,6 +15,7 @@ import os
 import platform
 import shutil
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters import pty
@@ -198,8 +199,11 @@ class Making:
         finally:
             if self._captured is not None:
                 self._captured.close()
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
-        if self._ends:
+            remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
+            removed = asyncio.get_running_loop().run_in_executor(None, remove)
+            if not (self._ends and self._made):
+                await asyncio.shield(removed)
+        if self._ends:  # the tree is being ended meanwhile
             await asyncio.wait_for(asyncio.shield(self._live.closing.tombstone), _ENDS_S)
         assert self._made is not None
         return self._made

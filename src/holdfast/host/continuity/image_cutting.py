@@ -6,6 +6,9 @@ checkpoints: measured on a Python heap of 120 MB of which a third changed, 39 MB
 each, whatever the size. A cut is therefore made where the content of a page says so: the second
 checkpoint then stored 17 MB. Chunks average 190 kB; smaller ones find little more (75 kB: 16 MB),
 and each costs a file or a request.
+
+A longer run of zeros, as of memory that was never written to, is cut out: such a chunk is neither
+digested nor stored, and a session's output buffer consists of little else.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ _CHUNK_MAX_PAGES = 256
 _CUT_MASK = 31  # a page in 32 ends a chunk that is long enough
 CHUNK_MAX_BYTES = _CHUNK_MAX_PAGES * PAGE_BYTES
 _READ_BYTES = 8 * CHUNK_MAX_BYTES
+_ZEROS = bytes(_CHUNK_MIN_PAGES * PAGE_BYTES)  # a shorter run is not worth a chunk
+_ZERO_PAGE_CRC = zlib.crc32(bytes(PAGE_BYTES))
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
@@ -41,10 +46,25 @@ def chunks_of(file: BinaryIO) -> Iterator[bytes]:
 
 def _cut(window: memoryview) -> int:
     """The size of the chunk at the start of this."""
+    if zeros := _zeros(window):
+        return zeros
     end = min(_CHUNK_MIN_PAGES * PAGE_BYTES, len(window))
-    while end < len(window) and zlib.crc32(window[end - PAGE_BYTES : end]) & _CUT_MASK:
+    while end < len(window):
+        crc = zlib.crc32(window[end - PAGE_BYTES : end])
+        if not crc & _CUT_MASK:
+            break
+        if crc == _ZERO_PAGE_CRC and _zeros(window[end - PAGE_BYTES :]):
+            return end - PAGE_BYTES
         end += PAGE_BYTES
     return min(end, len(window))
+
+
+def _zeros(window: memoryview) -> int:
+    """How many bytes of zeros it starts with, in whole steps; 0 when those are few."""
+    at, step = 0, len(_ZEROS)
+    while at + step <= len(window) and window[at : at + step].tobytes() == _ZEROS:
+        at += step
+    return at
 
 
 def pieces_of(data: bytes) -> Iterator[bytes]:
