@@ -198,7 +198,7 @@ class _Restore:
     def _hear(self) -> swrk.CriuDone | None:
         try:
             data = self._rpc.recv(swrk.MESSAGE_MAX_BYTES)
-        except ConnectionResetError:  # it never read the request
+        except ConnectionResetError:  # it ended before it read our answer: its log says why
             data = b""
         if not data:
             log = swrk.log_in(self._order.images, LOG)
