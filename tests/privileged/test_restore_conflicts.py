@@ -3,6 +3,9 @@ meanwhile: the name it got, the policies it is under, who was revoked, who start
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +24,7 @@ from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
 
-# Enough that a restore of it takes longer than a command needs to arrive.
+# Enough that CRIU is at work on it for longer than it takes to find that process.
 _LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
 
 
@@ -97,7 +100,8 @@ def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
     session = _slow(hold, "slow")
     put_to_sleep(hold, "slow")
     restoring = _begun(hold, session)
-    assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
+    with _held_up(hold, restoring):
+        assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
     _check_it_alone_lives(hold, session, restoring)
 
 
@@ -112,7 +116,8 @@ def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> No
         host_dies(hold)
         hold.ok("up", "-d")
         restoring = _begun(hold, session)
-        assert "being restored" in hold.fails("restore_failed", instead, session)
+        with _held_up(hold, restoring):
+            assert "being restored" in hold.fails("restore_failed", instead, session)
         _check_it_alone_lives(hold, session, restoring)
     finally:
         hold.close()
@@ -144,6 +149,32 @@ def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
     restoring = hold.start("restore", session)
     until(lambda: _restores(hold), "no restore begins")
     return restoring
+
+
+@contextlib.contextmanager
+def _held_up(hold: Hold, restoring: subprocess.Popen[bytes]) -> Iterator[None]:
+    """CRIU stands still meanwhile: on a busy machine a command takes longer than a restore."""
+    until(lambda: _criu_of(hold) or restoring.poll() is not None, "CRIU does not begin")
+    at_work = _criu_of(hold)
+    assert at_work, "it was restored before it could be stopped"
+    try:
+        for pid in at_work:
+            os.kill(pid, signal.SIGSTOP)
+        assert _restores(hold)
+        yield
+    finally:
+        for pid in at_work:
+            os.kill(pid, signal.SIGCONT)
+
+
+def _criu_of(hold: Hold) -> list[int]:
+    """The processes of CRIU that this host started."""
+    found, home = [], f"HOLDFAST_HOME={hold.home}\0".encode()
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (each / "comm").read_text() == "criu\n" and home in (each / "environ").read_bytes():
+                found.append(int(each.name))
+    return found
 
 
 def _restores(hold: Hold) -> bool:

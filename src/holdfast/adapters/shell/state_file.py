@@ -223,6 +223,7 @@ class _Sections:
             directories={name: self._cut(value) for name, value in self._pairs("nameddirs")},
             bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
+            descriptors=dict.fromkeys(self._descriptors(), ""),
         )
 
     def exported_values(self) -> dict[str, str]:
@@ -329,6 +330,12 @@ class _Sections:
                 for line in set(lines)
             )
         )
+
+    def _descriptors(self) -> list[str]:
+        """The numbers of those that the shell had open when it wrote this: what it opens for itself
+        a moment later (readline's start-up file) is nobody's. An earlier version says none."""
+        said = _text(self._one("descriptors")).split()
+        return said if "descriptors" in self._by_tag else [str(number) for number in range(3, 10)]
 
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}

@@ -49,6 +49,7 @@ from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.journal_repair import change_of
 from holdfast.host.session.lease import SessionLease, fenced_error
 from holdfast.host.session.line_attribution import LineAttribution
+from holdfast.host.session.nested_shells import ReportingShells
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session.presence import Presence
@@ -100,8 +101,8 @@ class LiveSession:
         "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "_used_at", "actions",
         "approving", "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout",
         "fds", "gate", "halts", "handoffs", "host_input", "incarnation", "journal", "keeper",
-        "leasing", "output", "presence", "provenance", "ring", "since", "spec", "turning", "view",
-        "watching",
+        "leasing", "output", "presence", "provenance", "ring", "shells", "since", "spec", "turning",
+        "view", "watching",
     )  # fmt: skip
 
     output: OutputPump
@@ -207,13 +208,15 @@ class LiveSession:
             deliver=self._pump_readers,
             changed=changed,
         )
+        leaves = CommandLeaves(spec.place, parcel.leaves, self._new_writer)
+        self.shells = ReportingShells(spec, parcel.shells, leaves.shell_is)
         self.halts = HaltControl(
             spec.place,
             spec.process_tag,
             core,
             self.journal,
             parcel.halt,
-            CommandLeaves(spec.place, parcel.leaves, self._new_writer),
+            leaves,
             report=handle,
             save=save,
             spawn=spawn,
@@ -264,6 +267,7 @@ class LiveSession:
             parcel.commands,
             parcel.executions,
             self.provenance,
+            self.shells,
             walked_history=parcel.gate is None or parcel.gate.walked_history,
             type_as_host=self.host_input.type,
             activity=activity,
@@ -392,7 +396,7 @@ class LiveSession:
             f"{directory}/provenance",
             self.journal,
             read_state=StateReader(path, spec.nonce, spec.uid).read,
-            shell_pid=spec.place.shell_pid,
+            shell_pid=lambda: self.shells.pid,
             reports=bool(spec.shell),
             is_silent=lambda: self.commands.is_silent,
             writers=lambda: (spec.created_by, *held.holders),
@@ -817,7 +821,10 @@ class LiveSession:
     def evidence(self) -> Evidence:
         spec = self.spec
         return self._daemon.observation.evidence(
-            spec.place, self.fds.master, shell_is_shell=spec.is_shell
+            spec.place,
+            self.fds.master,
+            shell_is_shell=spec.is_shell,
+            shell_pid=self.shells.nested_pid,
         )
 
     def state_event(self, state: SessionState) -> m.StateEvent:
@@ -850,7 +857,10 @@ class LiveSession:
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
         return self._daemon.observation.graph(
-            self.spec.place, master, shell_is_shell=self.spec.is_shell
+            self.spec.place,
+            master,
+            shell_is_shell=self.spec.is_shell,
+            shell_pid=self.shells.nested_pid,
         )
 
     async def look(self) -> Graph:
@@ -911,6 +921,7 @@ class LiveSession:
             self.core.pinned,
             self._used_at,
             self.core.asleep_in,
+            self.shells.kept(),
         )
         return kept.blob()
 

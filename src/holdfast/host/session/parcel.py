@@ -82,6 +82,14 @@ class SavedExec(Record):
     measured: bool = False  # and that was recorded
 
 
+class NestedShell(Record):
+    """A shell that reports and was started in another one that does."""
+
+    below: int  # the command line that started it
+    pid: int  # as it sees itself
+    kind: str
+
+
 class StateBlob(Record):
     """The state blob in the keeper's custody."""
 
@@ -101,6 +109,7 @@ class StateBlob(Record):
     pinned: bool = False  # it is not reaped
     used_at: float | None = None  # when an actor last did something with it; None: not known
     asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
+    shells: tuple[NestedShell, ...] = ()  # that report below the session's own, the outermost first
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())
