@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from holdfast.dial.secure_channel import DeviceKeys
 from holdfast.model.device import Device
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.sdk import identity
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.secure_channel import DeviceKeys
 from holdfast.wire import relay_messages as r
 from holdfast.wire.base64url import decoded
 from holdfast.wire.channel import OperatorChannel, OperatorHandshake

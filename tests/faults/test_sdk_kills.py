@@ -19,7 +19,7 @@ from faults.crash_points import arm, crashing_host
 from faults.hosting import FaultHost
 from holdfast import Piece, Result, Session, connect, errors, events
 from holdfast.model.limits import KEYED_EXECS_REMEMBERED
-from holdfast.sdk.aio.driver import AsyncDriver, HostLink
+from holdfast.sdk.aio.driver import AsyncDriver, AsyncHostClient
 from holdfast.sdk.connection import Connection
 from holdfast.wire.messages.session import Answer, Message, Request
 from holdfast.wire.messages.turn import CaughtUp
@@ -217,7 +217,7 @@ def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(host: Faul
 
 
 @contextlib.contextmanager
-def _kept_away(link: HostLink) -> Iterator[asyncio.Event]:
+def _kept_away(link: AsyncHostClient) -> Iterator[asyncio.Event]:
     """A connection that is lost comes back only when this is set."""
     back, greeted = asyncio.Event(), link._greeted
 
@@ -311,7 +311,7 @@ def test_a_storm_of_cancelled_commands_leaves_each_run_once_or_not_at_all(
     assert 0 < early < _STORM, "some were cut off before they were sent, and some after"
 
 
-def _link(session: Session) -> HostLink:
+def _link(session: Session) -> AsyncHostClient:
     return session._link
 
 

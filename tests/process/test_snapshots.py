@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from holdfast import blocking
+from holdfast.sdk.connection import Connection, new_operator
+from holdfast.sdk.events import Progressed
+from holdfast.wire.messages import session as m
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import log
+from process.terminals import Terminal
 
 COUNTER = str(Path(__file__).resolve().parents[2] / "examples" / "keep_a_counter.py")
 # The same in a language without our SDK: two files and a signal.
@@ -128,3 +134,41 @@ def test_outside_of_a_session_nothing_is_registered() -> None:
     from holdfast import snapshots
 
     assert snapshots.register(lambda: b"", lambda _: None) is False
+
+
+HESITATES = """
+cd "$HOLDFAST_SNAPSHOT_DIR"
+give() {{ while [ ! -e {go} ]; do sleep 0.02; done; echo 1 > .new; mv .new state; }}
+trap give $HOLDFAST_SNAPSHOT_SIGNAL
+echo $$ > offer
+echo offered
+while :; do sleep 0.05; done
+"""
+
+
+def test_what_takes_a_while_says_how_far_it_is(hold: Hold, tmp_path: Path) -> None:
+    """On the terminal of whoever asked, to those who watch, and to nobody who may not know it."""
+    go = tmp_path / "go"
+    hold.ok("run", "-d", "--name", "slow", "--", "bash", "-c", HESITATES.format(go=go))
+    hold.ok("wait", "slow", "--for", "text:offered", "--timeout", "20")
+    asked = Terminal(hold, "checkpoint", "slow")
+    older = Connection(f"{hold.home}/run/hold.sock", new_operator(), "older")
+    try:
+        older.ask(m.Watch(older.next_id(), ""))
+        with blocking.connect(f"{hold.home}/run/hold.sock") as watcher:
+            events = watcher.events("slow")
+            asked.until(b"slow: checkpoint: asking its program for its state")
+            told = next(each for each in events if isinstance(each, Progressed))
+            assert (told.work, told.phase, told.over) == ("checkpoint", "ask", False)
+            go.touch()
+            assert asked.wait() == 0
+            assert next(each for each in events if isinstance(each, Progressed) and each.over)
+        line, _, rest = asked.seen.rpartition(b"\r\x1b[K")
+        assert rest.startswith(b"ck-") and b"\n" not in line.strip()
+        older.ask(m.GetHost(older.next_id()))
+        while (message := older.take()) is not None:
+            assert not isinstance(message, ProgressEvent)
+        hold.json("checkpoint", "slow")  # which complains of nothing
+    finally:
+        asked.close()
+        older.close()

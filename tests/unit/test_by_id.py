@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.adapters.signing import SigningKey
 from holdfast.dial.address import relay_address
+from holdfast.dial.relay_link import HostStream, RelayLink
 from holdfast.model.errors import (
     BadSignature,
     HoldfastError,
@@ -23,7 +24,6 @@ from holdfast.sdk import identity
 from holdfast.sdk.reach import locate_session as by_id
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.relay_connection import HostStream, RelayLink
 from holdfast.wire import relay_messages as r
 from holdfast.wire.key_agreement import channel_key, device_of
 from holdfast.wire.messages.base import Message, Request

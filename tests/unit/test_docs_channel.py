@@ -55,7 +55,7 @@ def test_every_text_that_opens_something_is_named() -> None:
 
 def test_the_sizes_said_of_these_texts_are_theirs() -> None:
     said = re.findall(r'^(\d+) bytes   "(holdfast [a-z ]+ v1)" 0$', TEXT, re.MULTILINE)
-    assert len(said) == 6
+    assert len(said) == 7
     assert all(int(size) == len(text) + 1 for size, text in said)
 
 

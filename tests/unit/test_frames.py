@@ -73,3 +73,15 @@ def test_every_message_has_its_own_tag_and_its_sentence() -> None:
     kinds = list(BY_TAG.values())
     assert len({kind.tag for kind in kinds}) == len(kinds)
     assert all(kind.__doc__ or issubclass(kind, m.Answer) for kind in kinds)
+
+
+def test_a_client_skips_what_a_newer_host_tells_it_and_nothing_else() -> None:
+    told, answered = ({"t": "news", **more} for more in ({}, {"id": 3}))
+    news, answer = (
+        struct.pack(">I", len(body)) + body for body in map(msgpack.packb, (told, answered))
+    )
+    assert Decoder(skips_unknown=True).feed(news + encode(m.Done(1)) + news) == [m.Done(1)]
+    with pytest.raises(ProtocolViolation):
+        Decoder(skips_unknown=True).feed(answer)
+    with pytest.raises(ProtocolViolation):
+        Decoder().feed(news)

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "journal": {"model"},
     "ports": {"model"},
     "adapters": {"model", "ports", "wire", "journal"},
-    "dial": {"model"},
+    "dial": {"model", "wire"},
     "keeper": set(),
     "host": {"model", "core", "wire", "journal", "ports", "adapters", "keeper", "dial"},
     "relay": {"model", "wire", "ports", "adapters"},
@@ -56,8 +56,8 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     # uvloop: for the thread that speaks to relays; imported with it.
     # re2: expressions of callers in linear time; imported to wait for a text.
     "sdk": set(sys.stdlib_module_names) | {"cryptography", "re2", "uvloop"},
-    # picows: the WebSocket client; imported by who dials.
-    "dial": set(sys.stdlib_module_names) | {"picows"},
+    # picows: the WebSocket client; imported by who dials. cryptography: to prove who dials.
+    "dial": set(sys.stdlib_module_names) | {"cryptography", "picows"},
     # It faces the network too.
     "ssh": set(sys.stdlib_module_names) | {"asyncssh"},
     # The SDK of the protocol, and what it is made of.

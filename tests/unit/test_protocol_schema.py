@@ -19,7 +19,8 @@ def test_the_web_apps_messages_are_written_from_the_schema() -> None:
     assert written == made.files(), "run `make schema`"
 
 
-NOT_SENT_TO_PAGES = {"hello", "gap"}  # clients say hello; only raw channels have gaps
+# Clients say hello, only raw channels have gaps, and links are opened by hosts.
+NOT_SENT_TO_PAGES = {"hello", "gap", "open_link", "link_opened"}
 
 
 def test_the_web_app_reads_every_event_of_a_host() -> None:

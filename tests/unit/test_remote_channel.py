@@ -10,13 +10,13 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.adapters.signing import SigningKey
+from holdfast.dial import secure_channel as remote_channel
+from holdfast.dial.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.model.errors import ChannelBroken, HoldfastError
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import CHANNEL_PATIENCE_S, CHANNEL_RENEW_S
 from holdfast.sdk.reach import remote_host as remote
-from holdfast.sdk.reach import secure_channel as remote_channel
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.wire.channel import HostChannel, HostHandshake
 from holdfast.wire.epochs import EpochFloor, Incarnation
 from holdfast.wire.input_chain import InputBook
@@ -79,7 +79,7 @@ def play(scene: Callable[[Wire, RemoteChannel, list[HoldfastError]], None]) -> N
     async def all_of_it() -> None:
         wire, ends = Wire(), list[HoldfastError]()
         device, floor = DeviceKeys(bytes(range(32))), EpochFloor()
-        channel = await dial(wire, Opening(SESSION), SESSION, device, floor, ends.append)  # type: ignore[arg-type]
+        channel = await dial(wire, Opening(SESSION), SESSION, device, floor, ends.append)
         assert floor.highest == 4
         scene(wire, channel, ends)
 
@@ -169,7 +169,7 @@ def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyP
         machine = Machine("box", HOST.public.hex(), (), "me")
         bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
         opening, floor = Opening(SESSION), EpochFloor()
-        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)  # type: ignore[arg-type]
+        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)
         link.on_leave()
         ours, theirs = socket.socketpair()
         with theirs:

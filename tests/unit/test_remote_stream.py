@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from holdfast.adapters.signing import SigningKey
+from holdfast.dial.secure_channel import DeviceKeys
 from holdfast.host.reach import remote_stream as remote
 from holdfast.host.reach.remote_stream import RemoteStream
 from holdfast.model.errors import HoldfastError, NoSuchActor, ProtocolViolation
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.limits import CHANNEL_OVERDUE_S, CHANNEL_RENEW_S
-from holdfast.sdk.reach.secure_channel import DeviceKeys
 from holdfast.wire import relay_messages as r
 from holdfast.wire.channel import OperatorChannel, OperatorHandshake
 from holdfast.wire.epochs import EpochFloor, Incarnation

@@ -17,7 +17,7 @@ from holdfast.model.ids import SessionId
 from holdfast.model.size import Size
 from holdfast.model.state import Ending
 from holdfast.sdk.aio.command_run import Running, _Kept
-from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.driver import AsyncHostClient
 from holdfast.sdk.aio.session import Session
 from holdfast.sdk.client_core.client_machine import offer
 from holdfast.sdk.client_core.output_reader import Piece
@@ -74,10 +74,10 @@ class FakeHost:
 @asynccontextmanager
 async def linked(
     tmp_path: Path, answering: Answering, read_bytes: int = 1 << 16
-) -> AsyncIterator[tuple[FakeHost, HostLink]]:
+) -> AsyncIterator[tuple[FakeHost, AsyncHostClient]]:
     host = FakeHost(str(tmp_path / "s"), answering, read_bytes)
     server = await asyncio.start_unix_server(host.serve, host.path)
-    link = HostLink(host.path, "test", None, patience_s=PATIENCE_S)
+    link = AsyncHostClient(host.path, "test", None, patience_s=PATIENCE_S)
     try:
         yield host, link
     finally:
@@ -85,7 +85,7 @@ async def linked(
         server.close()
 
 
-async def typed(link: HostLink, data: bytes) -> m.Accepted:
+async def typed(link: AsyncHostClient, data: bytes) -> m.Accepted:
     async with link.inputs(SESSION).next() as seq:
         return await offer(link, m.Input(0, SESSION, seq, data))
 

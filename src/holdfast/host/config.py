@@ -12,6 +12,7 @@ from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
+    CAPTURE_MAX_BYTES,
     CHECKPOINT_QUOTA_BYTES,
     IDLE_CONTAINED_S,
     IDLE_MOVABLE_S,
@@ -48,6 +49,7 @@ class Config(Record):
     coordination: str = ""  # where leases are kept; default: a file of this host
     lease_s: float | None = None  # length of a lease; default: 10, with NATS 30
     relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
+    admit_hosts: tuple[str, ...] = ()  # keys of hosts whose sessions may be brought here
     relay: str = ""  # where its own listens, or off; default: on this machine only
     user_connections: int = USER_CONNECTIONS  # of one unix user other than root and the host's
     user_sessions: int = USER_SESSIONS  # live, of the same
@@ -57,6 +59,7 @@ class Config(Record):
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
     checkpoint_store: str = ""  # a directory or a URL; default: in the host's state directory
     checkpoint_quota_bytes: int = CHECKPOINT_QUOTA_BYTES  # of all checkpoints; 0: any amount
+    capture_max_bytes: int = CAPTURE_MAX_BYTES  # of files, with one checkpoint; 0: none
     idle_movable_s: float = IDLE_MOVABLE_S  # unused for so long: evicted; 0: never
     idle_contained_s: float = IDLE_CONTAINED_S  # reported, and ended with idle_end; 0: never
     idle_plain_s: float = IDLE_PLAIN_S  # the same
@@ -89,8 +92,8 @@ class Config(Record):
         idle = (*self.idle_policy.after_s.values(), self.idle_warning_s, self.idle_resident_max)
         if not all(0 <= each < float("inf") for each in idle):
             raise InvalidArgument("what begins with idle_ must be 0 or more")
-        if self.checkpoint_quota_bytes < 0:
-            raise InvalidArgument("checkpoint_quota_bytes must be 0 or more")
+        if min(self.checkpoint_quota_bytes, self.capture_max_bytes) < 0:
+            raise InvalidArgument("checkpoint_quota_bytes and capture_max_bytes must be 0 or more")
         if self.checkpoint_store and not _is_place(self.checkpoint_store):
             raise InvalidArgument(
                 "checkpoint_store must be an absolute path or a URL such as s3://bucket/path"
@@ -102,6 +105,12 @@ class Config(Record):
             )
         if min(self.user_quotas.pack().values()) < 0:
             raise InvalidArgument("a quota of unix users is 0 or more")
+        for key in self.admit_hosts:
+            if len(key) != 64 or set(key) - set("0123456789abcdef"):
+                raise InvalidArgument(
+                    "admit_hosts has keys of hosts: 64 hexadecimal digits each",
+                    hint="`hold host --key` on the other host prints its own",
+                )
         policy(self.turn_policy)
         terms_of(self.coordination, self.lease_s)
         for address in self.relays:

@@ -33,6 +33,7 @@ from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.eviction import Eviction
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
+from holdfast.host.continuity.image_transfer import ImageTransfer
 from holdfast.host.continuity.periodic import (
     PeriodicCheckpoints,
     bring_back,
@@ -58,6 +59,7 @@ from holdfast.host.lost_sessions import KEEPER_LOST, LostSessions
 from holdfast.host.metrics import Counts
 from holdfast.host.metrics_socket import MetricsSocket
 from holdfast.host.near_end_writer import NearEndWriter
+from holdfast.host.reach.host_links import HostLinkService
 from holdfast.host.reach.relay_list import RelayList
 from holdfast.host.reach.relay_presence import RelayPresence
 from holdfast.host.reach.remote_stream import StreamHost
@@ -167,10 +169,17 @@ class Daemon:
                 cgroup.PREFIX + self.instance,
             ),
         )
+        self.links = HostLinkService(
+            host_key,
+            home.state,
+            home.socket,
+            lambda: self.relay_list.shared(),
+            ImageTransfer(lambda: self.images, self.store, home.state),
+        )
         self.reach = RelayPresence(
             self.registry.live,
             self.store,
-            StreamHost(self.admission, self.registry, self.operators),
+            StreamHost(self.admission, self.registry, self.operators, self.links),
             starts,
             self.registry,
         )
@@ -205,6 +214,7 @@ class Daemon:
         self.eviction = Eviction(self.continuity, self.store, self.registry)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.operators.table = self._request_table()
+        self.operators.on_link = self.links.answer_local
         self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()
         self.starts = starts  # daemons before this one
@@ -267,7 +277,7 @@ class Daemon:
                 actors, self.admission, revocation, self.notices, self.registry, host_key
             ),
             provenance,
-            ReachRequests(self.relay_list),
+            ReachRequests(self.relay_list, self.links, actors.authority, self.config.admit_hosts),
             self.forwarding,
             HostRequests(self, self.registry.live),
             ActionRequests(ways_in, self.store, actors, self.scores, self.registry.may_see_id),
@@ -284,7 +294,7 @@ class Daemon:
             CheckpointRequests(
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
-            PreflightRequests(),
+            PreflightRequests(self.home, self.config.capture_max_bytes),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
@@ -318,6 +328,7 @@ class Daemon:
                 each.cancel()
             self._metrics.close()
             self._supervisor.close(loop)
+            await self.links.close()
             if "images" in vars(self):
                 await self.images.close()
             await self.reach.close()

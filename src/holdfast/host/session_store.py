@@ -7,6 +7,7 @@ output. Everything is written beside and renamed, so a crash leaves the old or t
                                         unless it says that the session is asleep, or was lost
     STATE/sessions/<id>/unacknowledged  it is asleep, or was lost and nobody has acknowledged that;
                                         empty
+    STATE/sessions/<id>/arriving        another host is bringing it here; empty
     STATE/sessions/<id>/output          the output held at the end, from tombstone.held_from on
     STATE/sessions/<id>/screen          the last screen as text
     STATE/sessions/<id>/launch          what it was started with, its environment too; sealed
@@ -45,6 +46,7 @@ R = TypeVar("R", bound=Record)
 _PRUNED = "pruned.json"
 _UNACKNOWLEDGED = "unacknowledged"
 _LAUNCH, _NEAR_END = "launch", "near-end"
+_KEY, _ARRIVING = "session.key", "arriving"
 
 
 class Stored(Record):
@@ -159,7 +161,7 @@ class SessionStore:
         session = SessionId.of_key(signing.SigningKey(private).public)
         try:
             os.mkdir(self.directory(session), 0o700)
-            self._write(session, "session.key", private)
+            self._write(session, _KEY, private)
         except OSError as error:
             self.forget(session)
             raise storage_failed(error) from error
@@ -167,7 +169,27 @@ class SessionStore:
 
     def session_key(self, session: SessionId) -> signing.SigningKey:
         """The key the session's id is derived from."""
-        return signing.SigningKey(self._bytes(session, "session.key"))
+        return signing.SigningKey(self._bytes(session, _KEY))
+
+    def begin_arrival(self, session: SessionId, key: bytes) -> None:
+        """Another host is bringing this session: keep its key. What is here of it already stays."""
+        try:
+            os.makedirs(self.directory(session), mode=0o700, exist_ok=True)
+            if not self.is_known(session):
+                self._write(session, _ARRIVING, b"")
+            self._write(session, _KEY, key)
+        except OSError as error:
+            raise storage_failed(error) from error
+
+    def forget_arrival(self, session: SessionId) -> None:
+        """It does not come, after all."""
+        if os.path.exists(f"{self.directory(session)}/{_ARRIVING}"):
+            self.forget(session)
+
+    def is_known(self, session: SessionId) -> bool:
+        """Whether it lives or lived here."""
+        names = ("spec.json", "tombstone.json")
+        return any(os.path.exists(f"{self.directory(session)}/{name}") for name in names)
 
     def forget(self, session: SessionId) -> None:
         """A session that never began leaves nothing behind."""
@@ -252,8 +274,8 @@ class SessionStore:
         cut_off = [
             session
             for session in self._sessions()
-            if not os.path.exists(f"{self.directory(session)}/spec.json")
-            and not os.path.exists(f"{self.directory(session)}/tombstone.json")
+            if not self.is_known(session)
+            and not os.path.exists(f"{self.directory(session)}/{_ARRIVING}")
         ]
         for session in cut_off:
             self.forget(session)
@@ -379,14 +401,14 @@ class SessionStore:
 
     def _seal(self, session: SessionId, name: str, value: Record) -> None:
         try:
-            key = self._bytes(session, "session.key")
+            key = self._bytes(session, _KEY)
             packed = msgpack.packb(value.pack())
             sealed_file.write(f"{self.directory(session)}/{name}", key, packed)
         except OSError as error:
             raise storage_failed(error) from error
 
     def _unseal(self, session: SessionId, name: str, kind: type[R]) -> R | None:
-        key = self._bytes(session, "session.key")
+        key = self._bytes(session, _KEY)
         data = sealed_file.read(f"{self.directory(session)}/{name}", key)
         if data is None:
             return None

@@ -119,6 +119,14 @@ class RelayUnreachable(HoldfastError):
     retryable = True
 
 
+class TicketInvalid(HoldfastError):
+    """A host does not let another one bring it this session: the ticket has expired, is of another
+    session, or was given to another host."""
+
+    code = "ticket_invalid"
+    exit_status = 77
+
+
 class HostLost(HoldfastError):
     """The connection ended and did not come back within the time allowed."""
 
@@ -176,6 +184,14 @@ class SessionAsleep(SessionEnded):
     """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
 
     code = "session_asleep"
+
+
+class SessionElsewhere(SessionEnded):
+    """The session lives on another host, or that host has everything of it. The message names the
+    host."""
+
+    code = "session_elsewhere"
+    exit_status = 75
 
 
 class SessionBusy(HoldfastError):
@@ -472,6 +488,13 @@ class RestoreFailed(HoldfastError):
 
     code = "restore_failed"
     exit_status = 71
+
+
+class FilesChanged(RestoreFailed):
+    """Files of the session were changed by others since its checkpoint, and it is not said whether
+    they are to be put back. Everything is as it was before."""
+
+    code = "files_changed"
 
 
 class CheckpointRolledBack(CheckpointInvalid):

@@ -219,7 +219,14 @@ JOURNAL_TYPED_ENTRIES = 1024  # the same to find who typed what since the last c
 JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
 
 # -- checkpoints ----------------------------------------------------------------------------------
+# Of files captured with a checkpoint, unless `capture_max_bytes` says otherwise: they are copied
+# while the session stands still, some 50 ms for so much. What is larger is left out, and named.
+CAPTURE_MAX_BYTES = 64 << 20
+CAPTURE_FILES_MAX = 10_000  # below one declared directory: looking at each takes 10 us of that time
+CAPTURE_NAMED = 20  # files named where there may be thousands: the others are counted
 CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
+PROGRESS_AFTER_S = 0.4  # what is quicker is over before anybody could read how far it is
+PROGRESS_EVERY_S = 0.2  # between two `progress` events of the same work
 RESETS_RECORDED = 64  # connections named in the entry of one restore; the rest is counted
 
 # -- leases and the coordination point --------------------------------------------------------
@@ -248,6 +255,17 @@ MOVE_RESTORE_S = 120.0  # for the other host to restore it; then it runs on here
 MOVE_CUTOVER_S = 10.0  # for the other host to take over what was released to it; then taken back
 MOVE_LOOK_S = 0.2  # between looks at the lease record while it is changing hands
 MOVE_ASK_S = 5.0  # between looks and questions of a target whose source fell silent
+HOST_MESSAGE_BYTES = 2 << 20  # one message between hosts; what is larger goes in pieces
+
+# -- links between hosts ----------------------------------------------------------------------
+HOST_LINK_WINDOW_BYTES = 4 << 20  # of messages the other host has not read; then the sender waits
+HOST_LINKS_MAX = 32  # from other hosts at once; further ones are closed
+HOST_LINK_GREETING_S = 15.0  # for the other host to say who it is and what it wants
+HOST_TICKET_S = 600.0  # a ticket can be used for the first time within this
+HOST_TICKET_KEPT_S = 7 * 86400.0  # and again within this, until what it was for is settled
+HOST_TICKETS_MAX = 256  # the oldest goes
+HOST_IMAGE_CHUNKS = 16  # chunks of an image asked for at once
+HOST_IMAGE_SILENCE_S = 60.0  # without any of them; then the transfer is given up, to be resumed
 
 # -- how a host is reached ----------------------------------------------------------------------
 HOST_RELAYS_MAX = 16  # it is connected to all of them, and announces every session to each

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Self, TypeVar
 
     from holdfast.sdk.reach.machines import Machine
+    from holdfast.wire.messages.checkpoints import ProgressEvent
 
     A = TypeVar("A", bound=m.Answer)
     Inbox = Callable[[m.Message], bool]  # whether a message is for its reader
@@ -41,15 +42,22 @@ class Host:
     """A blocking client of one host. What has no method of its own here is asked with `ask` and a
     message of `wire.messages`; what is waited for, with `io` and `client_core`."""
 
-    def __init__(self, path: str | Machine | None = None, client: str = "python") -> None:
+    def __init__(
+        self,
+        path: str | Machine | None = None,
+        client: str = "python",
+        on_progress: Callable[[ProgressEvent], object] | None = None,
+    ) -> None:
         """`path`: of a host's socket, or a machine of `sdk.reach.machines`; None: as the
-        environment says, which is usually this user's own host."""
+        environment says, which is usually this user's own host. `on_progress`: is told how far a
+        checkpoint or restore is while it is waited for."""
         self.path = path or target_host()
         self.client = client
         self.operator = new_operator()
         self._seqs: dict[str, int] = {}
         self.last_channel = 0
-        self.connection = Connection(self.path, self.operator, client)
+        self._on_progress = on_progress
+        self.connection = self._connected()
 
     def __enter__(self) -> Self:
         return self
@@ -75,10 +83,14 @@ class Host:
 
     def _dial(self, policy: ReconnectPolicy) -> None:
         async def dial() -> Connection:
-            return Connection(self.path, self.operator, self.client)
+            return self._connected()
 
         self.connection.close()
         self.connection = finish(client_machine.reconnect(self.io(), dial, policy))
+
+    def _connected(self) -> Connection:
+        told = self._on_progress
+        return Connection(self.path, self.operator, self.client, on_progress=told)
 
     def io(self, deadline: float | None = None) -> BlockingIo:
         """For the coroutines of `client_core`, run by `finish`; until a time.monotonic()."""
@@ -104,6 +116,7 @@ class Host:
         gate: bool = True,
         workspace: str = "",
         checkpoint_every_s: float = 0.0,
+        capture: Sequence[str] = (),
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -123,6 +136,7 @@ class Host:
             gate,
             workspace,
             checkpoint_every_s,
+            tuple(capture),
         )
         return self.ask(request, m.Shown, once=True).info
 

@@ -30,6 +30,7 @@ from holdfast.model.limits import SNAPSHOT_MAX_BYTES
 from holdfast.sdk import host_start
 from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages.access import ActorShown, Claim
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.session import (
     PROTOCOL_VERSION,
     Answer,
@@ -42,6 +43,8 @@ from holdfast.wire.messages.session import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.sdk.identity import Identity
     from holdfast.sdk.reach.machines import Machine
 
@@ -95,12 +98,15 @@ class Connection:
         operator: OperatorId,
         client: str,
         acting: Identity | None = None,
+        on_progress: Callable[[ProgressEvent], object] | None = None,
     ) -> None:
         """`path`: of a host's socket; or another machine. `acting`: the actor to act as;
-        None: as the environment says."""
+        None: as the environment says. `on_progress`: gets each `progress` as it is read; None: the
+        host sends none."""
         self.operator = operator
+        self._on_progress = on_progress
         self._received: deque[Message] = deque()
-        self.decoder = Decoder(SNAPSHOT_MAX_BYTES)  # goes with the socket to whoever reads it on
+        self.decoder = Decoder(SNAPSHOT_MAX_BYTES, skips_unknown=True)  # goes to whoever reads on
         self.last_id = 0  # of the requests so far
         self.lost = False  # it cannot be used any longer
         deadline = time.monotonic() + GREETING_TIMEOUT_S
@@ -121,7 +127,8 @@ class Connection:
     def _greet(self, client: str, acting: Identity | None, *, local: bool) -> None:
         # A host that refuses a connection closes it without reading; why is there to be read.
         with contextlib.suppress(HostLost):
-            self.send(Hello((PROTOCOL_VERSION,), self.operator, client))
+            known = () if self._on_progress is None else (ProgressEvent.capability,)
+            self.send(Hello((PROTOCOL_VERSION,), self.operator, client, known))
         self.welcome = self._greeting()
         self.actor = self.welcome.actor  # the name of the actor that this connection acts as
         environ = os.environ.get
@@ -224,7 +231,10 @@ class Connection:
         for message in self.decoder.feed(data):
             if isinstance(message, Failed) and message.id == 0:
                 raise from_code(message.code, message.message, message.hint, message.ending)
-            self._received.append(message)
+            if isinstance(message, ProgressEvent) and self._on_progress is not None:
+                self._on_progress(message)
+            else:
+                self._received.append(message)
 
     def close(self) -> None:
         self.sock.close()

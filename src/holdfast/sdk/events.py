@@ -112,6 +112,18 @@ class Rehomed(Event):
     inputs_lost: int  # recorded inputs that are newer than the checkpoint
 
 
+class Progressed(Event):
+    """How far something is that takes more than a moment."""
+
+    name: str
+    work: str  # "checkpoint" or "restore"; a later version may add some
+    phase: str  # which part: "freeze" or "ask", "store"; "check", "load", "start"; more may come
+    done: int  # bytes of this phase
+    total: int  # how many they will be; 0 when it is not known
+    at: float
+    over: bool = False  # nothing more comes of it
+
+
 class Dropped(Event):
     """Events were left out here."""
 

@@ -25,6 +25,7 @@ The channel, from the bottom up. It needs that library at once, so nothing above
     output_broadcast.py     output for many readers, the host's end
     output_listener.py      output as one reader receives it
     stream_opening.py       the first bytes of a stream: which channel follows
+    host_link.py            what two hosts say in a channel between them, and its ticket
     channel.py              operator's and host's end of a channel, put together
 
 What an operator presents to be admitted (docs/grants.md):

@@ -59,14 +59,26 @@ def quiet_input(id: int, session: str, seq: int, data: bytes) -> bytes:
 
 def decode(body: bytes | bytearray | memoryview) -> Message:
     """The message in one frame's body."""
+    message = _decode(body)
+    if message is None:
+        raise ProtocolViolation("not a known message")
+    return message
+
+
+def _decode(body: bytes | bytearray | memoryview) -> Message | None:
+    """None: it answers nothing, and this version does not know it."""
     try:
         data = msgpack.unpackb(body, strict_map_key=True)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise ProtocolViolation(f"not a message: {error}") from error
     tag = data.get("t") if type(data) is dict else None
-    kind = BY_TAG.get(tag) if type(tag) is str else None
+    if type(tag) is not str:
+        raise ProtocolViolation("not a message: it has no name")
+    kind = BY_TAG.get(tag)
     if kind is None:
-        raise ProtocolViolation("not a known message")
+        if "id" in data:
+            raise ProtocolViolation("not a known message")
+        return None
     try:
         return (kind._unpacker or kind.unpack)(data, kind.tag)
     except Malformed as error:
@@ -76,8 +88,9 @@ def decode(body: bytes | bytearray | memoryview) -> Message:
 class Decoder:
     """Assembles frames from pieces."""
 
-    def __init__(self, limit: int = FRAME_MAX_BYTES) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = FRAME_MAX_BYTES, *, skips_unknown: bool = False) -> None:
+        """`skips_unknown`: of a client, whose host may be newer and tell it something new."""
+        self._limit, self._skips_unknown = limit, skips_unknown
         self._held = bytearray()
 
     @property
@@ -114,7 +127,11 @@ class Decoder:
             end = start + 4 + size
             if end > whole:
                 break
-            messages.append(decode(found[start + 4 : end]))
+            message = _decode(found[start + 4 : end])
+            if message is not None:
+                messages.append(message)
+            elif not self._skips_unknown:
+                raise ProtocolViolation("not a known message")
             start = end
         if held:
             del held[:start]

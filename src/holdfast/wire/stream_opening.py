@@ -4,6 +4,7 @@
     S  26 bytes   that session's own channel
     H             the host's: whatever is about no one session
     I   8 bytes   an invite: a device that is not known yet comes in
+    T   8 bytes   a ticket: another host has something to bring (host_link.py)
 
 None of this is secret or trusted: a handshake made for another channel fails.
 """
@@ -15,20 +16,24 @@ from holdfast.model.ids import SessionId
 from holdfast.model.invite import INVITE_ID_BYTES
 from holdfast.model.record import Record
 
-_SESSION, _HOST, _INVITE = b"S", b"H", b"I"
+_SESSION, _HOST, _INVITE, _TICKET = b"S", b"H", b"I", b"T"
 _SESSION_BYTES = 26
+TICKET_ID_BYTES = 8
 HOST_EPOCH = 1  # of a host's own channel: a host has no incarnations
 
 
 class Opening(Record):
-    """With neither session nor invite it is the host's own channel."""
+    """With none of these it is the host's own channel."""
 
     session: SessionId | None = None
     invite: bytes = b""
+    ticket: bytes = b""
 
     def encoded(self) -> bytes:
         if self.session is not None:
             return _SESSION + self.session.encode()
+        if self.ticket:
+            return _TICKET + self.ticket
         return _INVITE + self.invite if self.invite else _HOST
 
 
@@ -39,6 +44,8 @@ def read_opening(data: bytes) -> tuple[Opening, bytes]:
         return Opening(), rest
     if kind == _INVITE and len(rest) >= INVITE_ID_BYTES:
         return Opening(invite=rest[:INVITE_ID_BYTES]), rest[INVITE_ID_BYTES:]
+    if kind == _TICKET and len(rest) >= TICKET_ID_BYTES:
+        return Opening(ticket=rest[:TICKET_ID_BYTES]), rest[TICKET_ID_BYTES:]
     if kind == _SESSION and len(rest) >= _SESSION_BYTES:
         try:
             session = SessionId(rest[:_SESSION_BYTES].decode("ascii"))

@@ -60,6 +60,11 @@ export interface Machine {
 /** Nobody uses it, and its host is about to do something about it. */
 export type Reaping = Pick<HostMessage<'reap_notice'>, 'action' | 'why' | 'due_at'>
 
+/** How far something is that takes a while: `total` is 0 when it is not known. */
+export type Progress = Pick<HostMessage<'progress'>, 'work' | 'phase' | 'done' | 'total'> & {
+  seenAt: number // seconds since 1970 at which it came, by this device's clock
+}
+
 export interface SessionCard {
   machine: string // Machine.key
   machineName: string
@@ -68,6 +73,7 @@ export interface SessionCard {
   lastLine: string // the last line of its screen that is not blank; '' when not known
   seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
   reaping?: Reaping | null
+  progress?: Progress | null
 }
 
 /** Something that a policy holds until enough others approve. */

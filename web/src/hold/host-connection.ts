@@ -81,6 +81,7 @@ export class HostConnection {
     if (said.kind === RecordKind.OUTPUT_KEY) return this.onKey(said.body)
     if (said.kind === RecordKind.OUTPUT_MARK) return this.onMark(said.body)
     const message = decodeHostMessage(said.body)
+    if (message === null) return
     const id = 'id' in message ? message.id : -1
     if (message.t === 'failed' && id === 0) {
       this.channel.close()

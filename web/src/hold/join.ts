@@ -65,6 +65,7 @@ async function askBy<T extends 'joined' | 'invite_seen'>(
       channel.onSaid = ({ kind, body }) => {
         if (kind !== RecordKind.MESSAGE) return
         const answer = decodeHostMessage(body)
+        if (answer === null) return
         if (answer.t === wanted) resolve(answer as unknown as HostMessage<T>)
         else if (answer.t === 'failed') reject(HoldError.reported(answer))
         else reject(new HoldError('protocol_violation', `the host answered ${answer.t} instead of ${wanted}`))

@@ -2,12 +2,13 @@
 // only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
-import type { Reaping, SessionInfo } from './api'
+import type { Progress, Reaping, SessionInfo } from './api'
 import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one request covers all of them
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
+const PROGRESS_MS = 3000 // it comes far oftener: what is older is over, and we were not told
 const SCREENS_AT_ONCE = 24
 const OVER = new Set<string>(['ended', 'lost']) // states that nothing leads out of
 
@@ -16,6 +17,7 @@ export interface Known {
   lastLine: string
   seenAt: number
   reaping?: Reaping | null // until it is used again
+  progress?: Progress | null // of a checkpoint or restore of it that takes a while
 }
 
 type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
@@ -52,8 +54,9 @@ export class SessionList {
     const before = new Map(this.known.peek().map((each) => [each.info.id, each]))
     const seenAt = Date.now() / 1000
     this.known.value = sessions.map((info) => {
-      const { lastLine = '', reaping = null } = before.get(info.id) ?? {}
-      return { info, lastLine, seenAt, reaping: info.pinned ? null : reaping }
+      const { lastLine = '', reaping = null, progress: told = null } = before.get(info.id) ?? {}
+      const progress = told && told.seenAt > seenAt - PROGRESS_MS / 1000 ? told : null
+      return { info, lastLine, seenAt, reaping: info.pinned ? null : reaping, progress }
     })
   }
 
@@ -78,6 +81,9 @@ export class SessionList {
       this.soon(message.session) // the epoch comes with it
     } else if (message.t === 'reap_notice') {
       this.setReaping(message.session, message)
+    } else if (message.t === 'progress') {
+      const { session, over, ...told } = message
+      this.with(session, { progress: over ? null : { ...told, seenAt: Date.now() / 1000 } })
     } else if (message.t === 'turn_event') {
       const { session, turn } = message
       const waiting = turn.queue.map(({ name }) => name)
@@ -99,9 +105,13 @@ export class SessionList {
   }
 
   private setReaping(session: string, reaping: Reaping | null): void {
+    this.with(session, { reaping })
+  }
+
+  private with(session: string, changed: Partial<Known>): void {
     this.known.value = this.known
       .peek()
-      .map((each) => (each.info.id === session ? { ...each, reaping } : each))
+      .map((each) => (each.info.id === session ? { ...each, ...changed } : each))
   }
 
   private change(session: string, to: (info: SessionInfo) => SessionInfo): void {

@@ -1,10 +1,10 @@
-// Messages between this client and a host, as bytes and back. Messages of a host are checked here, once; a message
-// that is not in the table is not for this client.
+// Messages between this client and a host, as bytes and back. Messages of a host are checked here, once; an event that
+// is not in the table is of a newer host, and left out.
 
 import { PROTOCOL_VERSION } from './generated/constants'
 import { HOST_MESSAGES, LOOKING, LOOKING_BY_SESSION, type Requests } from './generated/messages'
 import { pack } from './msgpack'
-import { decoder, type MessageOf } from './shape'
+import { eventDecoder, type MessageOf } from './shape'
 
 /** A message of a host; with a tag, the one of that name. */
 export type HostMessage<T extends keyof typeof HOST_MESSAGES = keyof typeof HOST_MESSAGES> = MessageOf<
@@ -16,8 +16,8 @@ export type RequestTag = keyof Requests
 export type RequestFields<T extends RequestTag> = Requests[T]['fields']
 export type AnswerTo<T extends RequestTag> = HostMessage<Requests[T]['answer']>
 
-/** One message of a host, without its length. */
-export const decodeHostMessage = decoder(HOST_MESSAGES, 'host')
+/** One message of a host, without its length; null: an event that this client does not know. */
+export const decodeHostMessage = eventDecoder(HOST_MESSAGES, 'host')
 
 export function encodeRequest<T extends RequestTag>(
   tag: T,
@@ -35,7 +35,7 @@ export function encodeForwardMessage(message: ForwardMessage): Uint8Array {
 }
 
 export function encodeHello(operator: string, client: string): Uint8Array {
-  return pack({ t: 'hello', versions: [PROTOCOL_VERSION], operator, client, capabilities: [] })
+  return pack({ t: 'hello', versions: [PROTOCOL_VERSION], operator, client, capabilities: ['progress'] })
 }
 
 /** A request that this version does not know counts as one that changes something. */

@@ -92,12 +92,35 @@ export type MessageOf<M extends Messages, T extends keyof M = keyof M> = {
   [K in T]: { t: K } & Value<M[K]>
 }[T]
 
+function readMessage<M extends Messages>(
+  messages: M,
+  fields: ReturnType<typeof unpackMap>,
+): MessageOf<M> | null {
+  const shape = Object.hasOwn(messages, fields.t) ? messages[fields.t] : undefined
+  return shape
+    ? (Object.assign(shape.read(fields, fields.t), { t: fields.t }) as unknown as MessageOf<M>)
+    : null
+}
+
 /** Reads one message of a table from its bytes. */
 export function decoder<M extends Messages>(messages: M, sender: string): (body: Uint8Array) => MessageOf<M> {
   return (body) => {
     const fields = unpackMap(body)
-    const shape = Object.hasOwn(messages, fields.t) ? messages[fields.t] : undefined
-    if (!shape) throw violation(`a ${sender} sent ${fields.t}, which is not for this client`)
-    return Object.assign(shape.read(fields, fields.t), { t: fields.t }) as unknown as MessageOf<M>
+    const message = readMessage(messages, fields)
+    if (!message) throw violation(`a ${sender} sent ${fields.t}, which is not for this client`)
+    return message
+  }
+}
+
+/** The same; null for what is not in the table and answers nothing: its sender is newer, and tells more. */
+export function eventDecoder<M extends Messages>(
+  messages: M,
+  sender: string,
+): (body: Uint8Array) => MessageOf<M> | null {
+  return (body) => {
+    const fields = unpackMap(body)
+    const message = readMessage(messages, fields)
+    if (!message && 'id' in fields) throw violation(`a ${sender} answered ${fields.t}, which is not known`)
+    return message
   }
 }

@@ -19,11 +19,17 @@ test('what a restore could not bring back is named', () => {
     phases: [],
     bytes: 1,
     kind: 'memory' as const,
+    files: null,
   }
   expect(notBack({ ...report, reset: [], inputs_lost: 0 })).toBe('')
   const reset = [{ local: '10.0.0.1:5', peer: '10.0.0.2:22', pid: 7, process: 'ssh' }]
   expect(notBack({ ...report, reset, inputs_lost: 1 })).toBe(
     'connections reset: 10.0.0.2:22; 1 input came after the checkpoint',
+  )
+  const files = { put_back: 2, kept_in: ['/srv/.holdfast-kept/ck-7'], left: ['/x'], left_count: 1 }
+  expect(notBack({ ...report, reset: [], inputs_lost: 0, files })).toBe(
+    '2 files were put back, what was there instead is in /srv/.holdfast-kept/ck-7; ' +
+      '1 file that differs was left',
   )
 })
 
@@ -74,6 +80,19 @@ test('that a session is about to be reaped is shown until somebody uses it', () 
   const operators = { session: info.id, operators: 1, observers: 0, size: info.size, at: NOW }
   list.onHostMessage({ t: 'operators', ...operators })
   expect(reapingText(known().reaping, NOW)).toBe('')
+})
+
+test('how far a restore is, is known until it is over', () => {
+  const list = new SessionList(() => new Promise(() => undefined))
+  const info = session('big', {})
+  list.listed([info])
+  const known = () => list.known.value[0]!
+  const told = { t: 'progress', session: info.id, name: 'big', work: 'restore', phase: 'load' } as const
+  list.onHostMessage({ ...told, done: 5, total: 10, at: NOW, over: false })
+  list.listed([info])
+  expect(known().progress).toMatchObject({ work: 'restore', phase: 'load', done: 5, total: 10 })
+  list.onHostMessage({ ...told, done: 10, total: 10, at: NOW, over: true })
+  expect(known().progress).toBeNull()
 })
 
 test('a warning that nothing came of goes away', () => {

@@ -33,6 +33,7 @@ from holdfast.cli.attach.session_chooser import SessionChooser, beside
 from holdfast.cli.attach.status_line import SHOWN_S, StatusLine
 from holdfast.cli.attach.turn_prompts import NEWS_S, TurnPrompts
 from holdfast.cli.text.approval import approval_news
+from holdfast.cli.text.progress import progress_line, progress_text
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
 from holdfast.model.errors import (
@@ -54,6 +55,7 @@ from holdfast.sdk.client_core.unacked_inputs import UnackedInputs
 from holdfast.sdk.connection import Connection, new_operator, target_host
 from holdfast.wire.frames import quiet_input
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.gate_approvals import ApprovalMessage
 from holdfast.wire.terminal_queries import strip_queries
 
@@ -112,6 +114,7 @@ class TerminalClient:
         self._live_from = 0  # output before this was printed before we came: its queries are old
         self._answers = False
         self._unacked = UnackedInputs()
+        self._waking: Callable[[ProgressEvent], None] | None = None  # shows how far that is
         self._prefix = PrefixKeys(prefix)
         self._key = key_name(prefix)
         self._scrollback = scrollback
@@ -148,9 +151,14 @@ class TerminalClient:
     def connect(self) -> None:
         """Connect and open the channel, from where we were if we were."""
         where = target_host()
-        self._connection = Connection(where, self._operator, "hold attach")
         asked = time.monotonic()
-        attached = self._open(self._offset)
+        with progress_line() as told:  # it may have to be woken first
+            self._waking = told
+            self._connection = Connection(
+                where, self._operator, "hold attach", on_progress=self._on_progress
+            )
+            attached = self._open(self._offset)
+        self._waking = None
         self.name, self._session = attached.info.name, attached.info.id
         self._found_halted = attached.info.state is SessionState.HALTED
         self._shaped_by = attached.info.shaped_by
@@ -162,6 +170,14 @@ class TerminalClient:
         self._unacked.taken(attached.input_seq)
         for seq, data in self._unacked.all():
             self._send_input(seq, data)
+
+    def _on_progress(self, told: ProgressEvent) -> None:
+        """Of its checkpoint or restore. While it lasts, the session stands still."""
+        if not self._painted:
+            if self._waking is not None:
+                self._waking(told)
+        elif not told.over:
+            self._say(progress_text(told))
 
     def _open(self, since: int | None) -> m.Attached:
         self._channel += 1

@@ -141,6 +141,8 @@ RULES: dict[str, Rule] = {
     "host": _EVERYONE,
     "set_relays": _HOST_WIDE,
     "get_relays": _HOST_WIDE,
+    # MANAGES, or the right `move` for all if the configuration names the other host: its handler.
+    "get_ticket": _EVERYONE,
     "can_take": _HOST_WIDE,  # it tells of any file which version is here
     "metrics": _HOST_WIDE,  # it counts the sessions of every user
     "prune": _HOST_WIDE,
@@ -149,6 +151,7 @@ RULES: dict[str, Rule] = {
     "shutdown": _HOST_WIDE,
 }
 
+MANAGES = _HOST_WIDE
 HOST_POLICY = _HOST_WIDE  # a policy of the gate for the whole host, and its floor
 
 _REFUSALS = {

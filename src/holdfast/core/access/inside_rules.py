@@ -113,6 +113,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "host": _NOTHING,
     "set_relays": _GRANTS,
     "get_relays": _GRANTS,
+    "get_ticket": _GRANTS,
     "can_take": _GRANTS,
     "metrics": _GRANTS,
     "prune": _GRANTS,

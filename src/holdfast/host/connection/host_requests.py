@@ -67,7 +67,8 @@ class HostRequests:
             await self._host.end_all(operator.actor.id)
         asleep, failed = (), {}  # type: tuple[str, ...], dict[str, str]
         if request.checkpoint:
-            asleep, failed = await self._host.checkpoint_all(operator.actor.id)
+            with operator.waiting_for(""):
+                asleep, failed = await self._host.checkpoint_all(operator.actor.id)
         kept = tuple(sorted(live.spec.name for live in self._sessions.values()))
         asyncio.get_running_loop().call_soon(self._host.shut_down)
         return m.HostStopped(request.id, kept, asleep, failed)

@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.connection.output_channels import OutputChannel
@@ -34,6 +34,7 @@ from holdfast.wire.frames import Decoder, encode
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.access import Claim
 from holdfast.wire.messages.forward import Carried
+from holdfast.wire.messages.host_links import OpenLink
 
 if TYPE_CHECKING:
     from holdfast.host.connection.request_table import Reply
@@ -62,6 +63,8 @@ class ConnectionHost(Protocol):
     def welcome(self, operator: OperatorConnection) -> m.Welcome: ...
 
     def answer(self, operator: OperatorConnection, request: m.Request) -> Reply: ...
+
+    def open_link(self, sock: socket.socket) -> None: ...
 
     def carry(self, operator: OperatorConnection, message: Carried) -> None: ...
 
@@ -105,6 +108,8 @@ class OperatorConnection:
         self.challenge = os.urandom(_CHALLENGE_BYTES)
         self.connection = self.challenge.hex()  # by which admission knows what it presents
         self.client = ""
+        self.capabilities = frozenset[str]()
+        self.waits_for: list[str] = []  # ids of sessions that a request of its works on; "" is all
         self.channels: dict[int, OutputChannel] = {}
         self.watches: set[str] = set()  # session ids; "" is all
         self.sessions_used: set[UsedSession] = set()
@@ -179,6 +184,9 @@ class OperatorConnection:
             self._acted = True
         elif isinstance(message, m.Hello):
             self._on_hello(message)
+        elif isinstance(message, OpenLink) and self.id is None and self.remote is None:
+            self._host.open_link(socket.socket(fileno=os.dup(self.sock.fileno())))
+            self._leave()
         elif isinstance(message, Carried) and self.id is not None:
             self._host.carry(self, message)
         else:
@@ -202,6 +210,7 @@ class OperatorConnection:
             raise ProtocolViolation("that operator id is the layer's own")
         self._greeting.cancel()
         self.client = hello.client[:64]
+        self.capabilities = frozenset(hello.capabilities)
         self.claimed_id = hello.operator
         try:
             self.local_actor = self._guest or self._host.local_actor(self.uid, self.inside)
@@ -322,15 +331,24 @@ class OperatorConnection:
         self.answer(m.Failed(request, *why))
 
     def event(self, message: m.Message) -> None:
-        """Send something unasked. The queue never grows past its limit: the oldest event is
-        dropped, and EventsDropped says how many."""
-        if self.closed:
+        """Send something unasked, if the client knows such a message. The queue never grows past
+        its limit: the oldest event is dropped, and EventsDropped says how many."""
+        if self.closed or (message.capability and message.capability not in self.capabilities):
             return
         if len(self._events) >= EVENT_BACKLOG:
             self._events.popleft()
             self._dropped += 1
         self._events.append(encode(message))
         self.pump()
+
+    @contextlib.contextmanager
+    def waiting_for(self, session: str) -> Iterator[None]:
+        """While a request of its works on this session, it hears how far that is."""
+        self.waits_for.append(session)
+        try:
+            yield
+        finally:
+            self.waits_for.remove(session)
 
     def pump(self) -> None:
         """Send what there is, as far as the socket takes it."""
@@ -417,6 +435,12 @@ class OperatorConnection:
         if not self._broken:
             self._broken = True
             self._loop.call_soon(self.close)
+
+    def _leave(self) -> None:
+        """Its socket is another's, which has a copy of it: nothing more is read or said here."""
+        self._read_more(False)
+        self._closing = True
+        self._close_soon()
 
     def close(self) -> None:
         if self.closed:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc.peer import NotServedError, OwnTraces
@@ -35,6 +35,7 @@ from holdfast.model.inside import Inside
 from holdfast.model.limits import OPERATORS_MAX, UNPLACED_MAX, UNPLACED_S
 from holdfast.model.state import SessionState
 from holdfast.wire.messages import session as m
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Operators:
         own: OwnTraces,
     ) -> None:
         self.table: RequestTable  # set when the handlers are there, which need this
+        self.on_link: Callable[[socket.socket], None] = socket.socket.close  # the same
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
         self._host_key, self._quotas, self._own = host_key, quotas, own
@@ -222,6 +224,9 @@ class Operators:
     def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
         return self.table.answer(operator, request)
 
+    def open_link(self, sock: socket.socket) -> None:
+        self.on_link(sock)
+
     def carry(self, operator: OperatorConnection, message: Carried) -> None:
         self._forwarding.take(operator, message)
 
@@ -345,6 +350,17 @@ class Operators:
         behind = [self._actors.get(each) for each in others]
         return all(each is not None and self._registry.may_see(each, found) for each in behind)
 
+    def tell_progress(self, event: ProgressEvent, found: AttendedSession | Stored) -> None:
+        """To whoever waits for it, watches the session or is attached there, awake or asleep."""
+        every = {"", event.session}
+        for operator in list(self._connected):
+            here = any(_shows(each, found, event) for each in operator.channels.values())
+            if not (here or every & operator.watches or every.intersection(operator.waits_for)):
+                continue
+            may_see = self._registry.may_see(operator.actor, found)
+            if may_see and self.others_may_see(operator, found):
+                operator.event(event)
+
     def update_watching(self, live: AttendedSession) -> None:
         live.watching.set_watched(bool(self.watchers(live)))
 
@@ -352,6 +368,13 @@ class Operators:
         event = live.state_event(state)
         for operator in self.watchers(live):
             operator.event(event)
+
+
+def _shows(channel: OutputChannel, found: AttendedSession | Stored, event: ProgressEvent) -> bool:
+    """Whether it is a view of this session, awake or asleep."""
+    if isinstance(channel, ParkedChannel):
+        return channel.session == event.session
+    return channel.live is found
 
 
 def _having(

@@ -156,6 +156,7 @@ def handlers(
         "policy_off": policy.off,
         "set_relays": reach.set_relays,
         "get_relays": reach.get_relays,
+        "get_ticket": reach.get_ticket,
         "host": host.host,
         "can_take": preflight.can_take,
         "metrics": host.metrics,
@@ -205,7 +206,8 @@ class RequestTable:
         self, waker: WakesSessions, stored: Stored, operator: OperatorConnection, request: m.Request
     ) -> m.Answer | None:
         """Judged again when it is awake, and by then by the session too."""
-        await waker.wake(stored, operator.actor.id)
+        with operator.waiting_for(stored.info.id):
+            await waker.wake(stored, operator.actor.id)
         reply = self._answer(operator, request)
         return await reply if isinstance(reply, Awaitable) else reply
 

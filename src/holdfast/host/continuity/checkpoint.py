@@ -26,7 +26,9 @@ from holdfast.adapters.shell.report_fifo import look
 from holdfast.core import events as ev
 from holdfast.host import levels
 from holdfast.host.clock import now
+from holdfast.host.config import Config
 from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -36,6 +38,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FileTaking
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.model.checkpoint import (
@@ -73,6 +76,9 @@ class CheckpointingHost(Protocol):
 
     @property
     def images(self) -> ImageStore: ...
+
+    @property
+    def config(self) -> Config: ...
 
 
 class _Captured:
@@ -119,15 +125,23 @@ class Making:
     """Of one checkpoint, of a session that runs."""
 
     def __init__(
-        self, host: CheckpointingHost, live: LiveSession, actor: str, note: str, ends: bool
+        self,
+        host: CheckpointingHost,
+        live: LiveSession,
+        actor: str,
+        note: str,
+        ends: bool,
+        progress: WorkProgress,
     ) -> None:
         self._host, self._live, self._actor = host, live, actor
+        self._progress = progress
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
         self._directory = f"{host.home.state}/{_MAKING}/{self._id}"
         self._over = False
         self._captured: _Captured | None = None
+        self._files: FileTaking | None = None
         self._made: Checkpoint | None = None
 
     @property
@@ -170,6 +184,9 @@ class Making:
     async def _make(self) -> Checkpoint:
         try:
             os.makedirs(f"{self._directory}/{IMAGES}", mode=0o700)
+            most = self._host.config.capture_max_bytes
+            self._files = FileTaking(self._live.spec, self._host.home, most, self._directory)
+            await self._files.ahead()
             async with self._live.halts.undisturbed():
                 times = await self._dump()
             if not self._ends:
@@ -196,11 +213,14 @@ class Making:
             os.close(slave)
         images = os.open(f"{self._directory}/{IMAGES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         since = boottime.now()
+        self._progress.phase("freeze", measure=lambda: _size_of(images))
 
         async def frozen() -> None:
             if not live.core.state.is_checkpointing:
                 raise CheckpointFailed(f"it is {live.core.state.phase} by now")
             self._captured = _Captured(live, self._host.home, tree)
+            assert self._files is not None
+            await self._files.finish()
             if self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
                 await self._store((boottime.now() - since) * 1000)
@@ -228,8 +248,10 @@ class Making:
     async def _store(self, frozen_ms: float) -> None:
         """Written, in the store, in the journal, on disk."""
         live, captured, images = self._live, self._captured, self._host.images
-        assert captured is not None
+        assert captured is not None and self._files is not None
+        self._progress.phase("store")
         await asyncio.to_thread(captured.write, self._directory)
+        await asyncio.to_thread(self._files.write)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
             session=live.spec.id,
@@ -250,7 +272,10 @@ class Making:
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
         )
-        made = await images.save(description, self._directory, id=self._id)
+        directory, told = self._directory, self._progress.bytes
+        made = await images.save(
+            description, directory, told, id=self._id, captured=self._files.summary
+        )
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
         )
@@ -262,6 +287,11 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+
+
+def _size_of(directory: int) -> int:
+    with os.scandir(directory) as files:
+        return sum(each.stat().st_size for each in files)
 
 
 def _reason(error: BaseException) -> str:

@@ -17,10 +17,11 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from holdfast.adapters import key_file
 from holdfast.adapters.blobs.directory import DirectoryBlobs
@@ -33,6 +34,7 @@ from holdfast.host.continuity.image_job import ImageJob, Progress
 from holdfast.host.continuity.image_manifest import ZEROS, Manifest
 from holdfast.host.continuity.image_reader import ImageReader
 from holdfast.host.continuity.image_writer import ImageWriter
+from holdfast.model.captured_files import CapturePlan
 from holdfast.model.checkpoint import Checkpoint, CheckpointDescription, CheckpointId
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -44,9 +46,19 @@ from holdfast.model.ids import SessionId
 from holdfast.ports.blob_store import BlobStore
 
 log = logging.getLogger(__name__)
+CHUNKS = "chunks/"  # below a host's part of the store
 _BOOK = "checkpoints.json"
 _WORKERS = 8  # two keep a processor busy; the others wait for a disk or a service
 _T = TypeVar("_T")
+
+
+class Given(NamedTuple):
+    """A checkpoint, for another host."""
+
+    checkpoint: Checkpoint
+    sealed: bytes  # its manifest
+    key: bytes  # of this session's manifests
+    sizes: dict[str, int]  # its chunks, by name
 
 
 class ImageStore:
@@ -59,7 +71,7 @@ class ImageStore:
         self._blobs, self._host, self._book, self._quota = blobs, host, book, quota
         self._cipher = ImageCipher(secret)
         part = host.public.hex()[:32]
-        self._chunks, self._manifests = f"{part}/chunks/", f"{part}/checkpoints/"
+        self._chunks, self._manifests = f"{part}/{CHUNKS}", f"{part}/checkpoints/"
         self._census: ImageCensus | None = None  # None: to be taken before the next save
         self._known: dict[str, Checkpoint] = {}  # manifests that were read, by name
         self._changing = asyncio.Lock()  # saves and deletions: one at a time
@@ -73,13 +85,15 @@ class ImageStore:
         progress: Progress | None = None,
         *,
         id: CheckpointId | None = None,
+        captured: CapturePlan = CapturePlan(),  # noqa: B008 (a record is frozen)
     ) -> Checkpoint:
         """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
-        a new one that the caller has made; without it, one is made here."""
+        a new one that the caller has made; without it, one is made here. `captured`: what is said
+        of the session's files in it."""
         chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(chosen, description, directory, job), progress
+                lambda job: self._save(chosen, description, directory, job, captured), progress
             )
 
     async def load(
@@ -103,6 +117,31 @@ class ImageStore:
         """As this host remembers, without asking the store."""
         last = self._book.last(session)
         return None if last is None else last.id
+
+    async def give(self, session: SessionId, id: CheckpointId) -> Given:
+        """What another host needs to ask for this checkpoint's chunks, and to open them."""
+        return await self._off_loop(lambda _job: self._give(session, id))
+
+    async def sealed_chunk(self, name: str) -> bytes | None:
+        """One chunk, as it is stored."""
+        return await self._off_loop(lambda _job: self._blobs.get(self._chunks + name))
+
+    async def adopt(self, manifest: Manifest, blobs: BlobStore, directory: str) -> Checkpoint:
+        """Put a checkpoint of another host into this store, under this host's keys and the same id.
+        `blobs`: where its chunks are; `directory`: for its files, which is removed afterwards."""
+        try:
+            await self._off_loop(
+                lambda job: ImageReader(blobs, CHUNKS, manifest, None).read_into(directory, job)
+            )
+            theirs = manifest.checkpoint
+            description = CheckpointDescription(**_fields(theirs))
+            return await self.save(description, directory, id=theirs.id)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+    def check_not_older(self, arriving: Checkpoint) -> None:
+        """Raises CheckpointRolledBack when this host knows a later one of the session."""
+        self._book.check(arriving)
 
     async def delete(self, id: CheckpointId) -> None:
         async with self._changing:
@@ -141,7 +180,12 @@ class ImageStore:
     # -- in threads ---------------------------------------------------------------------------
 
     def _save(
-        self, id: CheckpointId, description: CheckpointDescription, directory: str, job: ImageJob
+        self,
+        id: CheckpointId,
+        description: CheckpointDescription,
+        directory: str,
+        job: ImageJob,
+        captured: CapturePlan,
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
@@ -158,6 +202,7 @@ class ImageStore:
                 host=self._host.public,
                 raw_bytes=sum(file.size for file in table.files),
                 stored_bytes=writer.stored_bytes,
+                captured=captured,
             )
             manifest = Manifest(checkpoint, table_keys, table_bytes)
             sealed = manifest.sealed(self._cipher.manifest_key(checkpoint.session), self._host)
@@ -185,6 +230,16 @@ class ImageStore:
                 self._census.forget(error.chunk)  # the next save stores it again
             raise _of_checkpoint(manifest.checkpoint.id, error) from error
         return manifest.checkpoint
+
+    def _give(self, session: SessionId, id: CheckpointId) -> Given:
+        manifest = self._manifest(session, id)
+        sealed = self._blobs.get(f"{self._manifests}{session}/{id}")
+        if sealed is None:
+            raise NoSuchCheckpoint(f"there is no checkpoint {id}")
+        chunks = (*manifest.table_chunks(), *self._reader(manifest).table().chunks())
+        sizes = {chunk_name(each.key): each.size for each in chunks if each.key != ZEROS}
+        key = self._cipher.manifest_key(session)
+        return Given(manifest.checkpoint, sealed, key, sizes)
 
     def _reader(self, manifest: Manifest) -> ImageReader:
         return ImageReader(self._blobs, self._chunks, manifest, self._cipher.chunk_key)

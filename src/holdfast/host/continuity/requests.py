@@ -11,6 +11,7 @@ from holdfast.host.continuity.restore import check_may_come_back
 from holdfast.host.revival import Revival
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId, CheckpointInfo
 from holdfast.model.envelope import Right
 from holdfast.model.errors import InvalidArgument, NoSuchCheckpoint
@@ -57,7 +58,7 @@ class CheckpointActions(Protocol):
     ) -> Checkpoint: ...
 
     async def restore(
-        self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool
+        self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]: ...
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
@@ -87,9 +88,10 @@ class CheckpointRequests:
     async def checkpoint(
         self, operator: OperatorConnection, request: MakeCheckpoint, live: LiveSession
     ) -> m.Answer:
-        made = await self._continuity.checkpoint(
-            live, operator.actor.id, note=request.note, ends=request.end
-        )
+        with operator.waiting_for(live.spec.id):
+            made = await self._continuity.checkpoint(
+                live, operator.actor.id, note=request.note, ends=request.end
+            )
         return CheckpointMade(request.id, self._info(made))
 
     async def checkpoints(
@@ -141,9 +143,10 @@ class CheckpointRequests:
             checkpoint = await self._latest(info.name, info.id)
         if request.host_is_dead:  # as grave as granting rights, as it is to force a lease
             self._actors.authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
-        live, report = await self._continuity.restore(
-            checkpoint, actor.id, host_is_dead=request.host_is_dead
-        )
+        with operator.waiting_for(info.id):
+            live, report = await self._continuity.restore(
+                checkpoint, actor.id, host_is_dead=request.host_is_dead, files=request.files
+            )
         return Restored(request.id, live.info(), report)
 
     async def _find(
@@ -197,6 +200,10 @@ class CheckpointRequests:
             stored_bytes=made.stored_bytes,
             frozen_ms=made.frozen_ms,
             total_ms=round(made.total_ms, 1),
+            files=made.captured.files,
+            file_bytes=made.captured.bytes,
+            left_out=made.captured.left_out,
+            left_out_count=made.captured.left_out_count,
             journal_seq=made.journal_seq,
         )
 

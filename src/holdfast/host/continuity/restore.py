@@ -30,7 +30,9 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
+from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
+from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
     IMAGES,
@@ -40,6 +42,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FilesToPutBack
 from holdfast.host.keeper_link import Collected, KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
@@ -49,6 +52,7 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointKind
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -76,12 +80,18 @@ _RESTORING = "restoring"  # directories of the state in which checkpoints are la
 
 
 async def restore(
-    daemon: Daemon, checkpoint: Checkpoint, actor: str, *, host_is_dead: bool = False
+    daemon: Daemon,
+    checkpoint: Checkpoint,
+    actor: str,
+    progress: WorkProgress,
+    *,
+    host_is_dead: bool = False,
+    files: RestoreFiles = RestoreFiles.ASK,
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
     host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
     RestoreFailed, and what says that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor, host_is_dead).run()
+    return await _Restore(daemon, checkpoint, actor, progress, host_is_dead, files).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -104,10 +114,16 @@ class _Restore:
     """One of them."""
 
     def __init__(
-        self, daemon: Daemon, checkpoint: Checkpoint, actor: str, host_is_dead: bool
+        self,
+        daemon: Daemon,
+        checkpoint: Checkpoint,
+        actor: str,
+        progress: WorkProgress,
+        host_is_dead: bool,
+        files: RestoreFiles,
     ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
-        self._host_is_dead = host_is_dead
+        self._progress, self._host_is_dead, self._files = progress, host_is_dead, files
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -116,21 +132,28 @@ class _Restore:
     async def run(self) -> tuple[LiveSession, RestoreReport]:
         daemon, session = self._daemon, self._session
         stored = check_may_come_back(daemon.store.tombstone(session), session)
-        _check_machine(self._checkpoint)
+        check_machine(self._checkpoint)
+        self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
         try:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
-            await daemon.images.load(self._checkpoint.id, self._directory)
+            self._progress.phase("load", self._checkpoint.raw_bytes)
+            told = self._progress.bytes
+            await daemon.images.load(self._checkpoint.id, self._directory, told)
             kept = StateBlob.of_blob(self._file(PARCEL))
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
             await self._judge(kept)
+            stopped_at = stored.info.ended_at or self._checkpoint.created_at
+            files = await workspace_files.compare(
+                self._directory, daemon.home, self._files, stopped_at
+            )
             self._passed("check")
             name = daemon.registry.reserve(stored.uid, stored.info.name, "")
             try:
-                return await self._restore(stored, facts, kept, before, lost)
+                return await self._restore(stored, facts, kept, before, lost, files)
             finally:
                 daemon.registry.settle(stored.uid, name)
         except OSError as error:
@@ -196,9 +219,16 @@ class _Restore:
             raise GateRefused(refusal_text(verdict))
 
     async def _restore(
-        self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
+        self,
+        stored: Stored,
+        facts: RestoreFacts | None,
+        kept: StateBlob,
+        before: int,
+        lost: int,
+        files: FilesToPutBack,
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
+        self._progress.phase("start")
         with contextlib.ExitStack() as undo:
             leasing: SessionLease | None = None
             if kept.lease is not None:
@@ -212,6 +242,9 @@ class _Restore:
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
+            put_back = await workspace_files.put_back(
+                files, self._directory, kept.spec.uid, checkpoint.id, undo
+            )
             if facts is None:
                 restored = await self._launch_again(kept, epoch, undo)
             else:
@@ -228,6 +261,7 @@ class _Restore:
                 reset=restored.reset,
                 inputs_lost=lost,
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
+                files=put_back,
             )
             live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
             live.deposit()
@@ -361,13 +395,19 @@ def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
     return kept.leaves.replace(groups=groups)
 
 
-def _check_machine(checkpoint: Checkpoint) -> None:
+def check_machine(checkpoint: Checkpoint) -> None:
+    """Raises CheckpointInvalid when this one cannot take it."""
     if checkpoint.kind is CheckpointKind.APPLICATION:
         return  # its program says what it needs, if anything
     needs = checkpoint.machine
     if needs.isa != platform.machine():
         raise CheckpointInvalid(
             f"{checkpoint.id} is of a machine of kind {needs.isa}; this is {platform.machine()}"
+        )
+    if needs.criu and not levels.criu_version():
+        raise CheckpointInvalid(
+            f"{checkpoint.id} needs CRIU, and there is none that works on this machine",
+            hint="as root: python -m holdfast.adapters.criu.install",
         )
     if needs.kernel and _version(platform.release()) < _version(needs.kernel):
         raise CheckpointInvalid(
@@ -397,6 +437,8 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         size=report.bytes,
         reset=report.reset[:RESETS_RECORDED],
         resets=len(report.reset),
+        files_put_back=report.files.put_back if report.files else 0,
+        files_kept_in=report.files.kept_in if report.files else (),
     )
 
 

@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.image_store import has_saved
+from holdfast.host.continuity.progress import WorkProgress
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.restore import RestoreReport
+from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.session import RehomedEvent
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.session.live_session import LiveSession
+    from holdfast.host.session_store import Stored
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -49,27 +53,39 @@ class SessionContinuity:
         session is asleep afterwards. Whoever asks may leave: that stops it, until the tree may be
         ended."""
         daemon = self._daemon
+        progress = self._progress(live, live.spec.id, live.spec.name, "checkpoint")
         if own_state.is_offered(daemon.home, live):
+            progress.phase("ask")
             saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
-            return await _carried_on(saving, lambda: not ends)
-        making = checkpoint.Making(daemon, live, actor, note, ends)
-        return await _carried_on(making.run(), lambda: making.may_be_stopped)
+            return await _carried_on(_told(saving, progress), lambda: not ends)
+        making = checkpoint.Making(daemon, live, actor, note, ends, progress)
+        return await _carried_on(_told(making.run(), progress), lambda: making.may_be_stopped)
 
     async def restore(
-        self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
+        self,
+        found: Checkpoint,
+        actor: str,
+        *,
+        host_is_dead: bool = False,
+        files: RestoreFiles = RestoreFiles.ASK,
     ) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter. It is done also if the
         caller leaves: a launcher at work cannot be stopped, and nothing else may happen to the
         session meanwhile."""
-        return await _carried_on(self._restore(found, actor, host_is_dead), lambda: False)
+        return await _carried_on(self._restore(found, actor, host_is_dead, files), lambda: False)
 
     async def _restore(
-        self, found: Checkpoint, actor: str, host_is_dead: bool
+        self, found: Checkpoint, actor: str, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]:
         with self._alone(found.session):
-            live, report = await restore.restore(
-                self._daemon, found, actor, host_is_dead=host_is_dead
+            stored = restore.check_may_come_back(
+                self._daemon.store.tombstone(found.session), found.session
             )
+            progress = self._progress(stored, found.session, stored.info.name, "restore")
+            work = restore.restore(
+                self._daemon, found, actor, progress, host_is_dead=host_is_dead, files=files
+            )
+            live, report = await _told(work, progress)
         event = _rehomed(live, report, found)
         for operator in live.presence.recipients():
             operator.event(event)
@@ -114,6 +130,14 @@ class SessionContinuity:
             return ""
         return found or ""
 
+    def _progress(
+        self, found: LiveSession | Stored, session: SessionId, name: str, work: str
+    ) -> WorkProgress:
+        def tell(event: ProgressEvent) -> None:
+            self._daemon.operators.tell_progress(event, found)
+
+        return WorkProgress(session, name, work, tell)
+
     def is_restoring(self, session: SessionId) -> bool:
         return session in self.restoring
 
@@ -143,6 +167,11 @@ class SessionContinuity:
             yield
         finally:
             self.restoring.discard(session)
+
+
+async def _told(work: Coroutine[Any, Any, _T], progress: WorkProgress) -> _T:
+    with progress.told():
+        return await work
 
 
 async def _carried_on(work: Coroutine[Any, Any, _T], may_be_stopped: Callable[[], bool]) -> _T:

@@ -50,6 +50,7 @@ from holdfast.wire.stream_opening import Opening, read_opening
 if TYPE_CHECKING:
     from holdfast.host.access.admission import Admission
     from holdfast.host.connection.operators import Operators
+    from holdfast.host.reach.host_links import ArrivingLink, HostLinkService
     from holdfast.host.reach.relay_presence import AnnouncedSession
     from holdfast.host.reach.uplink import Uplink
     from holdfast.model.actor import Actor
@@ -78,6 +79,7 @@ class StreamHost(NamedTuple):
     admission: Admission
     sessions: ReachedSessions
     operators: Operators
+    links: HostLinkService
 
 
 class RemoteStream:
@@ -94,6 +96,7 @@ class RemoteStream:
         self._pipe: FramePipe | None = None
         self.id = os.urandom(8).hex()  # by which admission and readers' keys know it
         self._operator: OperatorConnection | None = None
+        self._link: ArrivingLink | None = None  # it is another host's
         self._shares: tuple[AnnouncedSession, int] | None = None  # what it reads with all others
         self._admitted = False  # whether the relay may send it what goes to all
         self._credit = uplink.window
@@ -107,7 +110,9 @@ class RemoteStream:
 
     def receive(self, data: bytes) -> None:
         try:
-            if self._channel is None:
+            if self._link is not None:
+                self._link.receive(data)
+            elif self._channel is None:
                 self._open(data)
             else:
                 self._on_record(self._channel, data)
@@ -123,6 +128,8 @@ class RemoteStream:
         self._credit += size
         while self._sealed and self._credit >= len(self._sealed[0]) and self._uplink.has_room:
             self._put(self._sealed.popleft())
+        if self._link is not None:
+            self._link.room()
         self._read_more()
 
     def gone(self) -> None:
@@ -132,6 +139,8 @@ class RemoteStream:
         self._over = True
         self._timer.cancel()
         self._unshare()
+        if self._link is not None:
+            self._link.lost()
         if self._pipe is not None:
             self._pipe.close()  # the other end reads what is left, then the end
 
@@ -146,6 +155,10 @@ class RemoteStream:
         opening, message = read_opening(data)
         self._session, self._invite = opening.session, opening.invite
         reach = self._uplink.reach
+        if opening.ticket:
+            self._timer.cancel()
+            self._link = self._host.links.answer(opening.ticket, message, self)
+            return
         book = reach.input_book(opening.session)
         if book is None:
             raise NoSuchSession("the session is not here")
@@ -364,6 +377,15 @@ class RemoteStream:
         except HoldfastError as error:
             self._uplink.complain(error)
             self.close()
+
+    @property
+    def has_room(self) -> bool:
+        return not self._sealed and self._uplink.has_room
+
+    def carry(self, record: bytes) -> None:
+        """For a link of another host."""
+        if not self._over:
+            self._send(record)
 
     def _send(self, record: bytes) -> None:
         """In the order in which they were sealed, as the relay has room."""

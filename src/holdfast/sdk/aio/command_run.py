@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.model.approval_info import ApprovalInfo
 from holdfast.model.errors import HoldfastError, SessionBusy, TimedOut
 from holdfast.model.state import SessionState
-from holdfast.sdk.aio.driver import HostLink, InputCounter
+from holdfast.sdk.aio.driver import AsyncHostClient, InputCounter
 from holdfast.sdk.aio.values import Piece, Result
 from holdfast.sdk.client_core.event_reader import about_to_prompt
 from holdfast.sdk.client_core.exec_reader import ExecReader
@@ -35,7 +35,7 @@ class Running:
 
     def __init__(
         self,
-        link: HostLink,
+        link: AsyncHostClient,
         inputs: InputCounter,
         session: Session,
         command: str,

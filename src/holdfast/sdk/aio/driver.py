@@ -292,7 +292,7 @@ class InputCounter:
             yield self._last
 
 
-class HostLink:
+class AsyncHostClient:
     """A host, kept in reach: one operator across its connections, so that inputs are counted
     across them. It is the ClientIo of asyncio."""
 
@@ -371,7 +371,10 @@ class HostLink:
     async def _greeted(self) -> Connection:
         """By a thread: dialling a relay takes a while, and greeting is written once for all."""
         made = asyncio.get_running_loop().run_in_executor(
-            None, Connection, self._target, self.operator, self._client, self._acting
+            None,
+            Connection,
+            *(self._target, self.operator, self._client, self._acting),
+            self._on_event,  # of the loop: nothing is asked before the driver has it
         )
         try:
             return await asyncio.shield(made)

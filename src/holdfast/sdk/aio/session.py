@@ -41,7 +41,7 @@ from holdfast.model.why import WhoIsBehind
 from holdfast.sdk import events as ev
 from holdfast.sdk.aio.command_file import CommandFile, needs_file
 from holdfast.sdk.aio.command_run import Running, run_at_prompt, when_over
-from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.driver import AsyncHostClient
 from holdfast.sdk.aio.turn import BLOCK_HOLD_S, HeldTurns, Turn
 from holdfast.sdk.aio.values import (
     ActionResult,
@@ -77,7 +77,7 @@ _BUSY_S = 0.2  # before a busy shell is tried again: it may be at its prompt and
 class Session:
     """A handle on one session, by its id."""
 
-    def __init__(self, link: HostLink, info: SessionInfo) -> None:
+    def __init__(self, link: AsyncHostClient, info: SessionInfo) -> None:
         self._link = link
         self._inputs = link.inputs(info.id)
         self._held_turns = HeldTurns(self)  # the blocks in which this handle holds the turn

@@ -30,7 +30,7 @@ from holdfast.model.errors import (
     TurnNotHeld,
 )
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.driver import AsyncHostClient
 from holdfast.sdk.aio.values import TurnState
 from holdfast.sdk.client_core import turn_wait
 from holdfast.wire.messages import turn as turn_messages
@@ -51,7 +51,7 @@ class Turn:
     def __init__(
         self,
         session: Session,
-        link: HostLink,
+        link: AsyncHostClient,
         held: HeldTurns,
         message: str,
         timeout: float | None,

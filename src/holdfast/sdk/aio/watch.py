@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import AsyncGenerator
 
 from holdfast.sdk import events as ev
-from holdfast.sdk.aio.driver import HostLink
+from holdfast.sdk.aio.driver import AsyncHostClient
 from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from holdfast.wire.messages.checkpoints import ProgressEvent
 
 _REMEMBERED = 64  # events about turns, to know one that comes a second time
 
@@ -21,7 +22,7 @@ _REMEMBERED = 64  # events about turns, to know one that comes a second time
 class EventStream:
     """One reader of events. `session`: an id, or "" for all."""
 
-    def __init__(self, link: HostLink, session: str) -> None:
+    def __init__(self, link: AsyncHostClient, session: str) -> None:
         self._reader = EventReader(link, session)
         self._session = session
         self._told: deque[tuple[object, ...]] = deque(maxlen=_REMEMBERED)
@@ -54,6 +55,8 @@ class EventStream:
             case m.RehomedEvent():
                 fields = (getattr(message, field) for field in m.RehomedEvent._fields)
                 return ev.Rehomed(*fields)
+            case ProgressEvent():
+                return ev.Progressed(*(getattr(message, field) for field in ProgressEvent._fields))
             case m.ReapEvent():
                 fields = (getattr(message, field) for field in m.ReapEvent._fields)
                 return ev.ReapNotice(*fields)

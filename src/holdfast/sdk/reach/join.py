@@ -13,6 +13,8 @@ import time
 from typing import TypeVar
 
 from holdfast.dial.address import relay_address
+from holdfast.dial.relay_link import RelayLink
+from holdfast.dial.secure_channel import DeviceKeys, dial
 from holdfast.model.errors import (
     HandshakeFailed,
     HoldfastError,
@@ -24,9 +26,7 @@ from holdfast.model.errors import (
 from holdfast.sdk import identity
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.relay_connection import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
-from holdfast.sdk.reach.secure_channel import DeviceKeys, dial
 from holdfast.wire.base64url import encoded
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.frames import decode, encode

@@ -60,7 +60,7 @@ def locate(machine: Machine, acting: Identity | None = None) -> Machine:
 
 
 async def _find(relay: str, session: SessionId) -> bytes:
-    from holdfast.sdk.reach.relay_connection import RelayLink
+    from holdfast.dial.relay_link import RelayLink
 
     link = RelayLink(relay_address(relay))
     try:

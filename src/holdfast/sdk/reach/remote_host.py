@@ -21,6 +21,8 @@ from typing import Any
 from holdfast.dial.address import relay_address
 from holdfast.dial.first_reached import first_of
 from holdfast.dial.frame_pipe import FramePipe
+from holdfast.dial.relay_link import RelayLink
+from holdfast.dial.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.model.errors import Fenced, HoldfastError, HostDown, RelayUnreachable
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import FRAME_MAX_BYTES
@@ -28,9 +30,7 @@ from holdfast.sdk import identity
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.locate_session import locate
 from holdfast.sdk.reach.machines import Machine
-from holdfast.sdk.reach.relay_connection import RelayLink
 from holdfast.sdk.reach.relay_thread import wait_for
-from holdfast.sdk.reach.secure_channel import DeviceKeys, RemoteChannel, dial
 from holdfast.sdk.reach.shared_output import SharedOutput
 from holdfast.wire import request_classes as requests
 from holdfast.wire.base64url import decoded

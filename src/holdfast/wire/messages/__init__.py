@@ -12,6 +12,7 @@ checkpoints    checkpoints: made, listed, restored
 forward        connections to ports of a session
 gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
+host_links     tickets for other hosts, and links to them
 preflight      whether a session could be moved
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -28,6 +29,7 @@ from holdfast.wire.messages import (
     gate_approvals,
     gate_policy,
     gate_provenance,
+    host_links,
     journal,
     preflight,
     relays,
@@ -41,7 +43,7 @@ from holdfast.wire.messages.base import Message
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
     *(gate_approvals, gate_policy, gate_actions, gate_provenance),
-    *(checkpoints, preflight),
+    *(checkpoints, preflight, host_links),
 )
 BY_TAG = {
     each.tag: each

@@ -12,12 +12,14 @@ PROTOCOL_VERSION = 1
 
 
 class Message(Record):
-    """Base: `tag` is the wire name."""
+    """Base: `tag` is the wire name. `capability`: it is sent only to a peer that announced that
+    when it greeted, because another one may not know the message."""
 
     tag: ClassVar[str] = ""
+    capability: ClassVar[str] = ""
 
-    def __init_subclass__(cls, *, tag: str = "") -> None:
-        cls.tag = tag
+    def __init_subclass__(cls, *, tag: str = "", capability: str = "") -> None:
+        cls.tag, cls.capability = tag, capability
 
 
 class Request(Message):

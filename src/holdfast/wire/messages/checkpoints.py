@@ -1,11 +1,13 @@
-"""Checkpoints: made, listed, restored."""
+"""Checkpoints: made, listed, restored; and how far that is."""
 
 from __future__ import annotations
 
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import CheckpointInfo
+from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
 from holdfast.model.restore import RestoreReport
-from holdfast.wire.messages.base import Answer, Request
+from holdfast.wire.messages.base import Answer, Message, Request
 
 
 class MakeCheckpoint(Request, tag="checkpoint"):
@@ -46,6 +48,9 @@ class Restore(Request, tag="restore"):
     # the actor attests that no other host has the session, whatever the record of its lease says.
     # Needs the right `grant` there too; journal and record keep who said so
     host_is_dead: bool = False
+    # what becomes of captured files that differ from those on disk; `ask` may fail with
+    # `files_changed`
+    files: RestoreFiles = RestoreFiles.ASK
 
 
 class CheckpointMade(Answer, tag="checkpoint_made"):
@@ -72,3 +77,20 @@ class Restored(Answer, tag="restored"):
 
     info: SessionInfo  # of the session that runs now
     report: RestoreReport  # what was restored, and what could not be
+
+
+class ProgressEvent(Message, tag="progress", capability="progress"):
+    """How far something is that takes longer than `PROGRESS_AFTER_S`: sent to whoever waits for it,
+    watches the session or is attached there, and announced the capability `progress`."""
+
+    session: SessionId  # id of the session
+    name: str  # its name
+    work: str  # what is being done: `checkpoint` or `restore`; a later version may add some
+    # which part of it. Of a checkpoint: `freeze` or, where its program is asked, `ask`; `store`. Of
+    # a restore: `check`, `load`, `start`. A later version may add some
+    phase: str
+    done: int  # bytes of this phase
+    total: int  # how many they will be, as far as is known; 0 when it is not known
+    at: float  # when this was sent, seconds since 1970
+    # nothing more comes of it. Whether it succeeded is said elsewhere
+    over: bool = False

@@ -8,6 +8,7 @@ import select
 import sys
 
 from holdfast.cli.arguments import Options, Parser, verb_parser
+from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.model.errors import CheckpointFailed, HostLost, InvalidArgument, TimedOut
 from holdfast.sdk.client import Host
@@ -38,7 +39,7 @@ def parser() -> Parser:
 def run(options: Options) -> int:
     if options.end_sessions and options.checkpoint:
         raise InvalidArgument("--end-sessions or --checkpoint, not both")
-    with Host(client="hold down") as host:
+    with progress_line() as told, Host(client="hold down", on_progress=told) as host:
         supervisor = _pidfd_of_supervisor(host)
         stopped = HostStopped(0, ())
         # It may close before its answer is read; the supervisor's end tells the truth.

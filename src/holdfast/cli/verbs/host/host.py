@@ -32,12 +32,16 @@ def parser() -> Parser:
     )
     parser.add_values("--relay", "URL", "be at this relay too (may be repeated)")
     parser.add_values("--no-relay", "URL", "leave this one (may be repeated)")
+    parser.add_flag("--key", help="print only this host's public key, as `admit_hosts` takes it")
     parser.add_json()
     return parser
 
 
 def run(options: Options) -> int:
     with started_host("hold host") as host:
+        if options.key:
+            print(host.connection.welcome.host_key.hex())
+            return 0
         if options.relay or options.no_relay:
             request = reach.SetRelays(0, tuple(options.relay), tuple(options.no_relay))
             host.ask(request, reach.Relays)

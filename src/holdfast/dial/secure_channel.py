@@ -1,15 +1,16 @@
-"""One end-to-end channel to a host, over a stream through a relay: the operator's end, with its
-timers. What is said in it is the caller's."""
+"""One end-to-end channel to a host, over a stream through a relay or a socket: the end of whoever
+dialled, with its timers. What is said in it is the caller's."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Callable
+from typing import Protocol
 
+from holdfast.model.device import Device
 from holdfast.model.errors import ChannelBroken, HandshakeFailed, HoldfastError
 from holdfast.model.ids import OperatorId, SessionId
-from holdfast.sdk.reach.relay_connection import HostStream
 from holdfast.wire.channel import OperatorChannel, OperatorHandshake
 from holdfast.wire.epochs import EpochFloor
 from holdfast.wire.input_chain import InputStream
@@ -19,6 +20,23 @@ from holdfast.wire.stream_opening import Opening
 
 _HANDSHAKE_S = 10.0
 _LAST_WORDS_S = 0.05
+
+
+class RecordStream(Protocol):
+    """A two-way pipe to a host: records in order, or its end."""
+
+    on_data: Callable[[bytes], None]
+    on_closed: Callable[[str], None]
+
+    @property
+    def host(self) -> Device: ...
+
+    @property
+    def has_room(self) -> bool: ...
+
+    def send(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class DeviceKeys:
@@ -39,7 +57,7 @@ class RemoteChannel:
 
     def __init__(
         self,
-        stream: HostStream,
+        stream: RecordStream,
         channel: OperatorChannel,
         floor: EpochFloor,
         on_end: Callable[[HoldfastError], None],
@@ -120,7 +138,7 @@ class RemoteChannel:
 
 
 async def dial(
-    stream: HostStream,
+    stream: RecordStream,
     opening: Opening,
     session: SessionId,
     device: DeviceKeys,

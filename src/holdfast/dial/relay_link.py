@@ -29,6 +29,7 @@ from holdfast.wire.messages.base import Answer, Message, Request
 
 _PATH = "/v1/operator"
 _ANSWER_S = 10.0
+_LINGER_S = 0.5
 _QUIET_S = 0.2  # nothing was said for so long: what was asked before is most likely answered
 
 
@@ -161,6 +162,10 @@ class RelayLink:
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
+
+    def close_soon(self) -> None:
+        """After the last words of its streams."""
+        asyncio.get_running_loop().call_later(_LINGER_S, self.close)
 
     # -- what the relay says ----------------------------------------------------------------------
 
