@@ -199,6 +199,18 @@ def test_many_threads_and_a_stopped_job(hold: Hold) -> None:
     assert "caught" in said(hold, "jobs", "kill -USR1 %1; sleep 0.5")
 
 
+def test_a_shell_below_the_shell_reports_after_it_as_before(hold: Hold) -> None:
+    started(hold, "nested")
+    hold.ok("send", "nested", "--enter", "bash --norc")
+    until(lambda: "2" in said(hold, "nested", "echo $SHLVL"), "no shell below the shell")
+    pid = said(hold, "nested", "kept=inside; echo $$")
+    there_and_back(hold, "nested")
+    assert said(hold, "nested", "echo $kept $$").split() == ["inside", pid.strip()]
+    hold.ok("send", "nested", "--enter", "exit")
+    until(lambda: said(hold, "nested", "echo $$").strip() != pid.strip(), "it does not end")
+    assert said(hold, "nested", "echo $kept$?").strip() == "0"
+
+
 def test_an_open_terminal_device_is_the_right_one_or_refused(hold: Hold) -> None:
     started(hold, "outer")
     said(hold, "outer", "exec 8<>/dev/tty")

@@ -23,6 +23,7 @@ from privileged.checkpointing import (
 from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
+from process.waiting import children_of
 
 # Enough that CRIU is at work on it for longer than it takes to find that process.
 _LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
@@ -99,8 +100,7 @@ def test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so(hold: Hol
 def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
     session = _slow(hold, "slow")
     put_to_sleep(hold, "slow")
-    restoring = _begun(hold, session)
-    with _held_up(hold, restoring):
+    with _held_up(hold, session) as restoring:
         assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
     _check_it_alone_lives(hold, session, restoring)
 
@@ -115,8 +115,7 @@ def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> No
         hold.json("checkpoint", "slow")
         host_dies(hold)
         hold.ok("up", "-d")
-        restoring = _begun(hold, session)
-        with _held_up(hold, restoring):
+        with _held_up(hold, session) as restoring:
             assert "being restored" in hold.fails("restore_failed", instead, session)
         _check_it_alone_lives(hold, session, restoring)
     finally:
@@ -152,29 +151,34 @@ def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
 
 
 @contextlib.contextmanager
-def _held_up(hold: Hold, restoring: subprocess.Popen[bytes]) -> Iterator[None]:
-    """CRIU stands still meanwhile: on a busy machine a command takes longer than a restore."""
-    until(lambda: _criu_of(hold) or restoring.poll() is not None, "CRIU does not begin")
-    at_work = _criu_of(hold)
+def _held_up(hold: Hold, session: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A restore of it, in which CRIU stands still: on a busy machine a command takes longer than a
+    restore."""
+    daemon, at_work = hold.json("daemon", "status")["daemon_pid"], list[int]()
+    restoring = hold.start("restore", session)
+
+    def begun() -> bool:
+        at_work[:] = _criu_below(daemon)
+        return bool(at_work) or restoring.poll() is not None
+
+    until(begun, "CRIU does not begin")
     assert at_work, "it was restored before it could be stopped"
     try:
         for pid in at_work:
             os.kill(pid, signal.SIGSTOP)
         assert _restores(hold)
-        yield
+        yield restoring
     finally:
         for pid in at_work:
             os.kill(pid, signal.SIGCONT)
 
 
-def _criu_of(hold: Hold) -> list[int]:
-    """The processes of CRIU that this host started."""
-    found, home = [], f"HOLDFAST_HOME={hold.home}\0".encode()
-    for each in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if (each / "comm").read_text() == "criu\n" and home in (each / "environ").read_bytes():
-                found.append(int(each.name))
-    return found
+def _criu_below(pid: int) -> list[int]:
+    """The processes of CRIU that this one had started."""
+    with contextlib.suppress(OSError):
+        own = [pid] if b"\0swrk\0" in Path(f"/proc/{pid}/cmdline").read_bytes() else []
+        return own + [found for child in children_of(pid) for found in _criu_below(child)]
+    return []
 
 
 def _restores(hold: Hold) -> bool:

@@ -125,6 +125,22 @@ def test_shells_three_deep_that_end_at_once_leave_no_command_without_an_end(star
     assert shell.prompts()[-1].seq > max(ends)
 
 
+@pytest.mark.parametrize("kind", SHELLS)
+def test_one_command_line_starts_two_shells_one_after_the_other(kind: str, start: Start) -> None:
+    shell = start(kind)
+    first = enter(shell, "bash; bash", "bash")
+    shell.run("true")
+    seen = len(shell.reports)
+    shell.type(b"exit 3\n")
+    shell.until(lambda: any(isinstance(each, ShellBelow) for each in shell.reports[seen:]))
+    shell.until(lambda: isinstance(shell.reports[-1], PromptShown) and shell.raw())
+    second = next(each for each in shell.reports[seen:] if isinstance(each, ShellBelow))
+    assert first.below == second.below == 1 and first.pid != second.pid
+    assert shell.run("false")[0].seq == 4
+    assert [(end.seq, end.status) for end in leave(shell, 5, kind)] == [(5, 5), (3, 5), (1, 5)]
+    assert shell.says("echo outside") == "outside\n"
+
+
 @pytest.mark.parametrize("kind", ["bash", "zsh"])
 def test_tracing_shows_the_call_alone(kind: str, start: Start) -> None:
     shell = start(kind)

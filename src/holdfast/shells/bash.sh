@@ -36,16 +36,17 @@ if [[ $__hold_fd == +([0-9]) ]]; then
 fi
 __hold_seq=1    # of the next command line
 __hold_serial=0 # of the last written state
-# Started in a shell that reports, this one goes on with its numbers.
+# Started in a shell that reports, by this command line of it, this one goes on with its numbers.
+__hold_below=0
+[[ ${HOLD_SHELL_BELOW-} != +([0-9]) ]] || __hold_below=$HOLD_SHELL_BELOW
 [[ ${HOLD_SHELL_NUMBER-} != +([0-9]) ]] || __hold_seq=$HOLD_SHELL_NUMBER
 [[ ${HOLD_SHELL_SERIAL-} != +([0-9]) ]] || __hold_serial=$HOLD_SHELL_SERIAL
 builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_FILES HOLD_SHELL_ENV \
-    HOLD_SHELL_NUMBER HOLD_SHELL_SERIAL
+    HOLD_SHELL_BELOW HOLD_SHELL_NUMBER HOLD_SHELL_SERIAL
 builtin unset __hold_fd
 __hold_count=0 # command lines bash has run, as of the last prompt
 __hold_last=0  # exit status, as of the last prompt
 __hold_hist=0  # bash's number for the last history entry, as of the last prompt
-__hold_from=$__hold_seq # the number it began with
 __hold_next=0   # the number to go on with, after a shell that was started in this one
 __hold_big=0    # whether the functions are too many to write their bodies at every prompt
 __hold_report=() # what is to be sent with the prompt's report
@@ -76,7 +77,7 @@ builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
     __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
     __hold_string_last __hold_show __hold_lines __hold_mark_c \
-    __hold_exactly __hold_histchars __hold_from __hold_next
+    __hold_exactly __hold_histchars __hold_below __hold_next
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
 # a buffer of 1024 bytes, so a record has no newline in it and is shorter than that; then the
@@ -431,7 +432,8 @@ __hold_nested() {
         exec {__hold_secret}< <(builtin printf '%s\n' "$__hold_nonce")
     fi
     HOLD_SHELL_FIFO=$__hold_fifo HOLD_SHELL_STATE=$__hold_state HOLD_SHELL_NONCE_FD=9 \
-        HOLD_SHELL_NUMBER=$(( __hold_seq + 1 )) HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_BELOW=$__hold_seq HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_NUMBER=$(( __hold_next > __hold_seq ? __hold_next : __hold_seq + 1 )) \
         builtin command /bin/sh "$__hold_start_nested" "$@" 9<&"$__hold_secret" {__hold_secret}<&-
     __hold_code=$?
     exec {__hold_secret}<&-
@@ -451,19 +453,6 @@ builtin readonly -f __hold_nested __hold_send __hold_encode __hold_where __hold_
     __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
     __hold_write_state __hold_write_variables __hold_write_functions __hold_probed \
     __hold_exact __hold_expand_again __hold_gated __hold_gated_paste __hold_emptied
-
-# By name, as they are typed. `set -x` shows the call, and no more of it. What the user's own files
-# make of these names stays so.
-if [[ -n $__hold_nonce ]]; then
-    builtin declare -r __hold_start_nested=${BASH_SOURCE[0]%/*}/nested.sh
-    builtin declare +x __hold_start_nested
-    for __hold_encoded in bash zsh fish su env; do
-        ! builtin type -P "$__hold_encoded" >/dev/null || builtin eval "$__hold_encoded() {
-            { local -; builtin set +aefuvx; } 2>/dev/null
-            __hold_nested $__hold_encoded \"\$@\"
-        }"
-    done
-fi
 
 # The user's files, at the top level: what they declare must not become local to a function.
 # `|| :` so that a file whose last line is false does not end a shell under `set -e`.
@@ -506,6 +495,18 @@ if [[ -n $__hold_nonce ]]; then
             builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } >/dev/null 2>&1'
         } 2>/dev/null || builtin :
     done
-    __hold_send "R $(( __hold_from - 1 )) $$ bash $BASH_VERSION"
+    # By name, as they are typed. `set -x` shows the call, and no more of it. What the user's files
+    # made of such a name stays, and so does what is not there.
+    builtin declare -r __hold_start_nested=${BASH_SOURCE[0]%/*}/nested.sh
+    builtin declare +x __hold_start_nested
+    for __hold_files in bash zsh fish su env; do
+        builtin declare -F "$__hold_files" >/dev/null ||
+            ! builtin type -P "$__hold_files" >/dev/null ||
+            builtin eval "function $__hold_files {
+                { local -; builtin set +aefuvx; } 2>/dev/null
+                __hold_nested $__hold_files \"\$@\"
+            }"
+    done
+    __hold_send "R $__hold_below $$ bash $BASH_VERSION"
 fi
 builtin unset __hold_files __hold_encoded

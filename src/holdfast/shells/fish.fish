@@ -21,15 +21,17 @@ if string match -qr '^\d+$' -- "$HOLD_SHELL_NONCE_FD"
 end
 set -g __hold_seq 1 # of the next command line
 set -g __hold_serial 0 # of the last written state
-# Started in a shell that reports, this one goes on with its numbers.
+# Started in a shell that reports, by this command line of it, this one goes on with its numbers.
+set -g __hold_below 0
+string match -qr '^\d+$' -- "$HOLD_SHELL_BELOW"; and set __hold_below $HOLD_SHELL_BELOW
 string match -qr '^\d+$' -- "$HOLD_SHELL_NUMBER"; and set __hold_seq $HOLD_SHELL_NUMBER
 string match -qr '^\d+$' -- "$HOLD_SHELL_SERIAL"; and set __hold_serial $HOLD_SHELL_SERIAL
-set -g __hold_from $__hold_seq # the number it began with
 set -g __hold_next 0 # the number to go on with, after a shell that was started in this one
 set -e HOLD_SHELL_FIFO
 set -e HOLD_SHELL_STATE
 set -e HOLD_SHELL_NONCE_FD
 set -e HOLD_SHELL_FILES
+set -e HOLD_SHELL_BELOW
 set -e HOLD_SHELL_NUMBER
 set -e HOLD_SHELL_SERIAL
 
@@ -243,7 +245,8 @@ function __hold_nested
     end
     printf '%s\n' $__hold_nonce |
         HOLD_SHELL_FIFO=$__hold_fifo HOLD_SHELL_STATE=$__hold_state HOLD_SHELL_NONCE_FD=0 \
-        HOLD_SHELL_NUMBER=(math $__hold_seq + 1) HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_BELOW=$__hold_seq HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_NUMBER=(math "max($__hold_seq + 1, $__hold_next)") \
         command /bin/sh $__hold_start_nested $argv
     set -l code $status
     set -l state (string split0 <$__hold_state 2>/dev/null)
@@ -272,7 +275,7 @@ if test -n "$__hold_nonce"
     end
     # fish drops a tab that is pasted, so another line would run than the one that was given.
     bind -M paste \t 'commandline -i \t'
-    __hold_send "R "(math $__hold_from - 1)" $fish_pid fish $version"
+    __hold_send "R $__hold_below $fish_pid fish $version"
 else
     functions -e __hold_begin __hold_end __hold_unparsed __hold_prompt __hold_cancel
 end

@@ -88,10 +88,17 @@ class ReportReader:
     missed."""
 
     def __init__(
-        self, nonce: str, *, begun: int = 0, ended: int = 0, below: Iterable[int] = ()
+        self,
+        nonce: str,
+        *,
+        begun: int = 0,
+        ended: int = 0,
+        below: Iterable[int] = (),
+        running: Iterable[int] = (),
     ) -> None:
-        """`begun`, `ended`: the highest numbers of which that is known already; `below`: the
-        command lines in which a shell reports, the outermost first."""
+        """`begun`, `ended`: the highest numbers of which that is known already; `running`: those
+        that have begun and not ended; `below`: those in which a shell reports, the outermost
+        first."""
         self.refused = 0  # records without the nonce, malformed, or out of order
         self._head = b"HOLD1 " + nonce.encode() + b" "
         self._pending = b""
@@ -101,6 +108,7 @@ class ReportReader:
         self._begun = begun  # highest number that has begun, or ended
         self._ended = ended
         self._below = list(below)
+        self._running = set(running)
 
     def feed(self, data: bytes) -> list[Report]:
         *records, rest = (self._pending + data).split(b"\0")
@@ -135,7 +143,7 @@ class ReportReader:
         below = _number(number)
         if not below:
             self._begun = self._ended = 0  # a shell that starts counts from one
-            self._below = []
+            self._below, self._running = [], set()
             return None
         found = ShellBelow(below, _number(pid), _shown(kind))
         self._below = [each for each in self._below if each < below] + [below]
@@ -161,6 +169,7 @@ class ReportReader:
         if seq <= self._begun:
             return None
         self._begun = seq
+        self._running.add(seq)
         return CommandBegin(
             seq,
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
@@ -183,23 +192,25 @@ class ReportReader:
         if end.seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
             return ()
         self._begun, self._ended = max(self._begun, end.seq), end.seq
+        self._running.discard(end.seq)
         return (end,)
 
     def _end_of_shell(self, end: CommandEnd) -> tuple[CommandEnd, ...]:
         """A shell that was started in another is over. Of the command line that ended it (`exit`)
         nobody reports the end: its status is the shell's."""
-        over = {each for each in self._below if each > end.seq}
-        if self._begun > max(self._ended, end.seq):
-            over.add(self._begun)
+        over = sorted((each for each in self._running if each > end.seq), reverse=True)
+        self._running = {each for each in self._running if each < end.seq}
         self._below = [each for each in self._below if each < end.seq]
         self._ended = self._begun = max(self._begun, self._ended)
-        return (*(end.replace(seq=each) for each in sorted(over, reverse=True)), end)
+        return (*(end.replace(seq=each) for each in over), end)
 
     def _prompt(self, body: bytes) -> PromptShown | None:
         number, status, cwd = _fields(body, 3)
         seq = _number(number)
         if seq < self._ended:
             return None  # of a shell that was left: another one has gone on with the numbers
+        if not self._below:
+            self._running.clear()  # whatever of them was not reported to have ended
         return PromptShown(seq, _number(status), _shown(_decode(cwd)))
 
     def _line(self, body: bytes) -> LineShown:

@@ -45,6 +45,7 @@ _USES_RECORDED = 16  # the same, of the state that it used
 _KEYS = ("key:", "var:fish_key_bindings")
 _OF_KEYS = ("var:EDITOR", "var:VISUAL", "var:FCEDIT", "var:INPUTRC")  # that some key starts, reads
 _ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
+_NOT_INHERITED = ("alias:", "builtin:", "dir:", "hash:", "job:", "key:", "option:")  # by a child
 _OF_SIZE = ("WINCH", "COLUMNS", "LINES")
 _COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
 _FILE_WORDS = 64  # words of one line that are looked up as files
@@ -247,8 +248,9 @@ class SessionProvenance:
         for number in below[len(self._outer) :]:
             command = self.commands.get(number)
             behind = dict.fromkeys(command.actors if command is not None else self.everybody())
-            for origin in self.book.entries.values():
-                behind |= dict.fromkeys(origin.actors)
+            for key, origin in self.book.entries.items():
+                if not key.startswith(_NOT_INHERITED):
+                    behind |= dict.fromkeys(origin.actors)
             behind |= dict.fromkeys((*self.book.forgotten, *self._behind_shell, *self._wrote))
             self._outer.append(OuterShell(number, self.book.kept(), tuple(behind)))
             self.book = OriginatorBook(KeptOrigins(number=number))

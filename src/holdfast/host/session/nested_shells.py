@@ -19,7 +19,7 @@ from holdfast.adapters.shell.integration import ShellBelow, exact_line_key_of
 from holdfast.host.session.parcel import NestedShell, SessionSpec
 
 _PROCESSES_MAX = 1024
-_DEPTH_MAX = 32  # deeper ones report, and are known by the innermost alone
+_DEPTH_MAX = 32  # one that is deeper counts as a program that reads the terminal
 
 
 class ReportingShells:
@@ -80,9 +80,10 @@ class ReportingShells:
         shell = self._nested[-1]
         if self._found is not None and self._found[0] is shell:
             _, pid, started = self._found
-            return pid if pid and _started(pid) == started else 0
+            return pid if _started(pid) == started else 0
         pid = self._look_up(shell)
-        self._found = (shell, pid, _started(pid) if pid else 0)
+        if pid:
+            self._found = (shell, pid, _started(pid))
         return pid
 
     def began(self, report: ShellBelow) -> None:

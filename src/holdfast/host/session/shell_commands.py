@@ -138,6 +138,7 @@ class ShellCommands:
             begun=max((record.seq for record in known), default=0),
             ended=max((record.seq for record in known if record.status is not None), default=0),
             below=shells.numbers,
+            running=[record.seq for record in known if record.status is None],
         )
         # By the last daemon, and perhaps not kept by it.
         self._recorded: Collection[tuple[type, int]] = ()
