@@ -148,6 +148,13 @@ def test_tracing_shows_the_call_alone(kind: str, start: Start) -> None:
     assert "hold" not in shell.says("bash -c 'echo inside'").lower()
 
 
+def test_no_program_inherits_our_functions(start: Start, tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("set -a\n")
+    shell = start("bash")
+    assert "BASH_FUNC" not in shell.says("command env")
+    assert shell.says("bash -c 'type -t env'") == "file\n"
+
+
 def test_the_users_own_function_of_that_name_stays(start: Start, tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("bash() { echo mine; }\n")
     shell = start("bash")

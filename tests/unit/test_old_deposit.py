@@ -76,6 +76,7 @@ ADDED_TO_BLOB: dict[str, object] = {
     "asleep_in": "",
     "pinned": False,
     "used_at": None,
+    "shells": [],
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {
@@ -84,6 +85,7 @@ ADDED_TO_STATE: dict[str, dict[str, object]] = {
         "exact_line_key": b"",
         "gate_keys": False,
         "checkpoint_every_s": 0.0,
+        "capture": [],
     },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }

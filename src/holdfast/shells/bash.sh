@@ -500,12 +500,13 @@ if [[ -n $__hold_nonce ]]; then
     builtin declare -r __hold_start_nested=${BASH_SOURCE[0]%/*}/nested.sh
     builtin declare +x __hold_start_nested
     for __hold_files in bash zsh fish su env; do
-        builtin declare -F "$__hold_files" >/dev/null ||
-            ! builtin type -P "$__hold_files" >/dev/null ||
+        if builtin type -P "$__hold_files" >/dev/null && ! builtin declare -F "$__hold_files" >/dev/null; then
             builtin eval "function $__hold_files {
                 { local -; builtin set +aefuvx; } 2>/dev/null
                 __hold_nested $__hold_files \"\$@\"
             }"
+            builtin export -nf "$__hold_files" # which it would be under `set -a`
+        fi
     done
     __hold_send "R $__hold_below $$ bash $BASH_VERSION"
 fi

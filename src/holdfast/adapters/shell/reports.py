@@ -107,8 +107,7 @@ class ReportReader:
         self._pieces_of = 0
         self._begun = begun  # highest number that has begun, or ended
         self._ended = ended
-        self._below = list(below)
-        self._running = set(running)
+        self._below, self._running = tuple(below), tuple(running)
 
     def feed(self, data: bytes) -> list[Report]:
         *records, rest = (self._pending + data).split(b"\0")
@@ -143,10 +142,10 @@ class ReportReader:
         below = _number(number)
         if not below:
             self._begun = self._ended = 0  # a shell that starts counts from one
-            self._below, self._running = [], set()
+            self._below, self._running = (), ()
             return None
         found = ShellBelow(below, _number(pid), _shown(kind))
-        self._below = [each for each in self._below if each < below] + [below]
+        self._below = (*(each for each in self._below if each < below), below)
         self._begun = max(self._begun, below)
         return found
 
@@ -169,7 +168,7 @@ class ReportReader:
         if seq <= self._begun:
             return None
         self._begun = seq
-        self._running.add(seq)
+        self._running += (seq,)
         return CommandBegin(
             seq,
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
@@ -192,15 +191,15 @@ class ReportReader:
         if end.seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
             return ()
         self._begun, self._ended = max(self._begun, end.seq), end.seq
-        self._running.discard(end.seq)
+        self._running = tuple(each for each in self._running if each != end.seq)
         return (end,)
 
     def _end_of_shell(self, end: CommandEnd) -> tuple[CommandEnd, ...]:
         """A shell that was started in another is over. Of the command line that ended it (`exit`)
         nobody reports the end: its status is the shell's."""
         over = sorted((each for each in self._running if each > end.seq), reverse=True)
-        self._running = {each for each in self._running if each < end.seq}
-        self._below = [each for each in self._below if each < end.seq]
+        self._running = tuple(each for each in self._running if each < end.seq)
+        self._below = tuple(each for each in self._below if each < end.seq)
         self._ended = self._begun = max(self._begun, self._ended)
         return (*(end.replace(seq=each) for each in over), end)
 
@@ -210,7 +209,7 @@ class ReportReader:
         if seq < self._ended:
             return None  # of a shell that was left: another one has gone on with the numbers
         if not self._below:
-            self._running.clear()  # whatever of them was not reported to have ended
+            self._running = ()  # whatever of them was not reported to have ended
         return PromptShown(seq, _number(status), _shown(_decode(cwd)))
 
     def _line(self, body: bytes) -> LineShown:

@@ -120,7 +120,7 @@ class SessionProvenance:
         self._shaped: Collection[int] = ()  # recorded by an earlier daemon
         self.keys_rebound = False  # somebody may have bound keys to anything
         self.book, self.files = OriginatorBook(), FileOriginators()
-        self._outer: list[OuterShell] = []
+        self._outer: tuple[OuterShell, ...] = ()
 
     # -- another daemon -------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class SessionProvenance:
     ) -> None:
         kept = self._load()
         if kept is not None:
-            self.files, self._outer = FileOriginators(kept.files), list(kept.outer)
+            self.files, self._outer = FileOriginators(kept.files), kept.outer
         if not self.reports:
             return
         if kept is None or not kept.origins.number:
@@ -173,7 +173,7 @@ class SessionProvenance:
     def _keep(self) -> None:
         """Without fsync: if the machine dies, so does the session. On a full disk the file stays as
         it was, and so does what the parcel says about it."""
-        kept = KeptProvenance(self.book.kept(), self.files.kept(), tuple(self._outer))
+        kept = KeptProvenance(self.book.kept(), self.files.kept(), self._outer)
         new = f"{self._path}.new"
         try:
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -244,7 +244,7 @@ class SessionProvenance:
         own. The one that waits has its own again when the other ends."""
         before = len(self._outer)
         while self._outer and self._outer[-1].below not in below:
-            self.book = OriginatorBook(self._outer.pop().origins)
+            self.book, self._outer = OriginatorBook(self._outer[-1].origins), self._outer[:-1]
         for number in below[len(self._outer) :]:
             command = self.commands.get(number)
             behind = dict.fromkeys(command.actors if command is not None else self.everybody())
@@ -252,7 +252,7 @@ class SessionProvenance:
                 if not key.startswith(_NOT_INHERITED):
                     behind |= dict.fromkeys(origin.actors)
             behind |= dict.fromkeys((*self.book.forgotten, *self._behind_shell, *self._wrote))
-            self._outer.append(OuterShell(number, self.book.kept(), tuple(behind)))
+            self._outer += (OuterShell(number, self.book.kept(), tuple(behind)),)
             self.book = OriginatorBook(KeptOrigins(number=number))
         if len(self._outer) != before:
             self._keep()

@@ -25,6 +25,8 @@ _DEPTH_MAX = 32  # one that is deeper counts as a program that reads the termina
 class ReportingShells:
     """Of one session."""
 
+    __slots__ = ("_follow", "_found", "_nested", "_spec")
+
     def __init__(
         self,
         spec: SessionSpec,
@@ -33,13 +35,13 @@ class ReportingShells:
     ) -> None:
         """`kept`: by an earlier daemon; `follow`: command lines are read by this process now."""
         self._spec, self._follow = spec, follow
-        self._nested = list(kept)
+        self._nested = kept  # the outermost first
         self._found: tuple[NestedShell, int, int] | None = None  # process, and when it started
         if self._nested:
             self._follow(self.pid)
 
     def kept(self) -> tuple[NestedShell, ...]:
-        return tuple(self._nested)
+        return self._nested
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -87,15 +89,15 @@ class ReportingShells:
         return pid
 
     def began(self, report: ShellBelow) -> None:
-        self._nested = [each for each in self._nested if each.below < report.below]
+        self._nested = tuple(each for each in self._nested if each.below < report.below)
         if len(self._nested) < _DEPTH_MAX:
-            self._nested.append(NestedShell(report.below, report.pid, report.kind))
+            self._nested += (NestedShell(report.below, report.pid, report.kind),)
         self._follow(self.pid)
 
     def ended(self, number: int) -> bool:
         """A command; whether a shell that reports went with it."""
         before = len(self._nested)
-        self._nested = [each for each in self._nested if each.below < number]
+        self._nested = tuple(each for each in self._nested if each.below < number)
         if len(self._nested) == before:
             return False
         self._follow(self.pid)
