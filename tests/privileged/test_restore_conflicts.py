@@ -162,7 +162,7 @@ def _held_up(hold: Hold, session: str) -> Iterator[subprocess.Popen[bytes]]:
         return bool(at_work) or restoring.poll() is not None
 
     until(begun, "CRIU does not begin")
-    assert at_work, "it was restored before it could be stopped"
+    assert at_work, ("it was over before CRIU could be stopped", restoring.communicate())
     try:
         for pid in at_work:
             os.kill(pid, signal.SIGSTOP)

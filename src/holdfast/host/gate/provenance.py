@@ -249,13 +249,20 @@ class SessionProvenance:
             command = self.commands.get(number)
             behind = dict.fromkeys(command.actors if command is not None else self.everybody())
             for key, origin in self.book.entries.items():
-                if not key.startswith(_NOT_INHERITED):
+                if self._is_inherited(key):
                     behind |= dict.fromkeys(origin.actors)
             behind |= dict.fromkeys((*self.book.forgotten, *self._behind_shell, *self._wrote))
             self._outer += (OuterShell(number, self.book.kept(), tuple(behind)),)
             self.book = OriginatorBook(KeptOrigins(number=number))
         if len(self._outer) != before:
             self._keep()
+
+    def _is_inherited(self, key: str) -> bool:
+        """Whether this piece of the shell's state, or that it is not there, may reach a program."""
+        state, name = self._shell_state(), key.removeprefix("var:")
+        if state is not None and name != key and name not in state.exported:
+            return name not in state.private and name not in state.variables
+        return not key.startswith(_NOT_INHERITED)
 
     @property
     def _behind_shell(self) -> tuple[str, ...]:
