@@ -1672,6 +1672,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+            ),
+            *_in(
                 "e2e/test_web_continuity",
                 "test_how_far_a_checkpoint_is_stands_in_the_dialog_the_state_line_and_the_list",
                 "test_what_came_back_says_which_life_it_is_and_has_its_certificate",
@@ -1740,6 +1744,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
                 "test_a_disk_that_is_full_leaves_the_session_running",
                 "test_a_restore_that_fails_leaves_everything_as_it_was",
+            ),
+            *_in(
+                "privileged/test_checkpoint_ghosts",
+                "test_what_is_restored_is_the_memory_of_the_freeze",
+                "test_later_checkpoints_store_what_changed",
+                "test_memory_of_every_kind_comes_back",
+                "test_a_process_that_cannot_have_a_ghost_is_copied_at_once",
+                "test_a_daemon_killed_while_it_reads_leaves_no_ghost",
+                "test_a_ghost_that_is_lost_fails_the_checkpoint_alone",
+                "test_a_ghost_is_kept_until_the_next_periodic_checkpoint",
+                "test_a_dump_that_is_begun_again_has_ghosts_of_its_own",
             ),
             *_in(
                 "privileged/test_evicting",
@@ -2178,6 +2193,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+            ),
+            *_in(
+                "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
+                "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
+            ),
+            *_in(
                 "privileged/test_checkpoint_crash_points",
                 "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
                 "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
@@ -2448,11 +2472,35 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
-        open=MOVE,
+        tests=(
+            *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+                "test_what_a_host_cannot_take_stays_where_it_was_with_the_reason",
+                "test_an_attached_terminal_follows_its_session_and_loses_nothing_that_is_typed",
+            ),
+            *_in(
+                "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
+                "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
+                "test_a_typist_notices_nothing_of_ten_moves_but_a_pause",
+            ),
+        ),
+        files=(
+            "core/continuity/migration.py",
+            "host/continuity/moving/source.py",
+            "host/continuity/moving/target.py",
+        ),
     ),
     Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
     Requirement(
-        "N3", "Where a session is between two hosts can be seen at every moment.", open=MOVE
+        "N3",
+        "Where a session is between two hosts can be seen at every moment.",
+        tests=_in(
+            "privileged/test_moves",
+            "test_where_a_session_is_can_be_seen_at_every_moment_of_its_move",
+        ),
+        files=("core/continuity/move_table.py", "host/continuity/moving/moves.py"),
     ),
     Requirement(
         "N4",

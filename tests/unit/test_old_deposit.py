@@ -74,6 +74,7 @@ ADDED_TO_BLOB: dict[str, object] = {
     "provenance_to": 0,
     "since": None,
     "asleep_in": "",
+    "came_as": {},
     "pinned": False,
     "used_at": None,
     "shells": [],

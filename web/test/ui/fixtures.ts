@@ -118,6 +118,8 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     state_since: null,
     last_known: null,
+    superposition: 'pre-migration',
+    migration: null,
     pinned: false,
     ungated: '',
     shaped_by: [],
@@ -171,7 +173,7 @@ export const CARDS: SessionCard[] = [
     MACHINE,
     session('migrate', {
       state: 'ended',
-      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
+      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
       ended_at: NOW - 600,
       pid: 0,
       operators: 0,
@@ -208,6 +210,7 @@ export const MOVABILITY: Movability = {
   isa: 'x86_64',
   kernel: '6.8',
   needs: [],
+  capture: null,
 }
 
 function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
@@ -224,6 +227,9 @@ function checkpoint(id: string, ago: number, note: string, bytes: number): Check
     stored_bytes: bytes / 4,
     frozen_ms: 33.6,
     total_ms: 410,
+    bytes_new: bytes / 2,
+    method: 'plain',
+    copied_at_once: [],
     files: 0,
     file_bytes: 0,
     left_out: [],

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
+from holdfast.host.continuity.checkpoint import Making
 from holdfast.host.continuity.image_store import has_saved
+from holdfast.host.continuity.kept_ghosts import KeptGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
@@ -39,6 +41,7 @@ class SessionContinuity:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.restoring: set[SessionId] = set()  # their processes are not strays
+        self._kept_ghosts = KeptGhosts()
         self._followed: set[SessionId] = set()  # a successor of theirs is being started
 
     def clear_unfinished(self) -> None:
@@ -58,7 +61,7 @@ class SessionContinuity:
             progress.phase("ask")
             saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
             return await _carried_on(_told(saving, progress), lambda: not ends)
-        making = checkpoint.Making(daemon, live, actor, note, ends, progress)
+        making = checkpoint.Making(daemon, live, actor, note, ends, progress, self._kept_ghosts)
         return await _carried_on(_told(making.run(), progress), lambda: making.may_be_stopped)
 
     async def restore(
@@ -119,6 +122,10 @@ class SessionContinuity:
         """What all checkpoints of this host use in the store."""
         return await self._daemon.images.used_bytes()
 
+    async def drop_ghosts(self, live: Container[SessionId]) -> None:
+        """Of sessions that are over, and where memory is short."""
+        await self._kept_ghosts.drop_some(live)
+
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""
         if not has_saved(self._daemon.home.state):
@@ -129,6 +136,16 @@ class SessionContinuity:
             log.error("the last checkpoint of %s: %s", session, error)
             return ""
         return found or ""
+
+    def image_for_move(self, live: LiveSession, actor: str, to: str) -> tuple[Making, WorkProgress]:
+        """Of a session that is about to leave, and how those who hear of it learn how far that
+        is."""
+        progress = self._progress(live, live.spec.id, live.spec.name, "move")
+        note = f"moving to {to}"
+        making = Making(
+            self._daemon, live, actor, note, False, progress, self._kept_ghosts, stands=True
+        )
+        return making, progress
 
     def _progress(
         self, found: LiveSession | Stored, session: SessionId, name: str, work: str

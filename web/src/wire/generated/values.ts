@@ -30,6 +30,9 @@ export type ContinuityKind = 'memory' | 'application' | 'cold'
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
 
+/** How the memory in a checkpoint was copied. */
+export type MemoryCopy = 'plain' | 'ghost'
+
 /** From the best to the worst. */
 export type MoveVerdict = 'movable' | 'resets' | 'blocks'
 
@@ -224,6 +227,23 @@ export const blameLine = record({
 })
 export interface BlameLine extends Value<typeof blameLine> {}
 
+/** A file or directory that a checkpoint does not have. */
+export const leftOut = record({
+  path: text, // absolute
+  why: text, // the reason
+})
+export interface LeftOut extends Value<typeof leftOut> {}
+
+/** Which files a checkpoint has, or would have now. */
+export const capturePlan = record({
+  files: withDefault(int, 0), // how many
+  bytes: withDefault(int, 0), // of all of them
+  directories: withDefault(list(text), []), // declared ones that are captured whole
+  left_out: withDefault(list(leftOut), []), // what is not captured, and why: the first 20
+  left_out_count: withDefault(int, 0), // how many these are in all
+})
+export interface CapturePlan extends Value<typeof capturePlan> {}
+
 /** One command on the way to what was asked about. */
 export const chainLink = record({
   number: int, // the shell's number for it
@@ -245,13 +265,6 @@ export const change = record({
 })
 export interface Change extends Value<typeof change> {}
 
-/** A file or directory that a checkpoint does not have. */
-export const leftOut = record({
-  path: text, // absolute
-  why: text, // the reason
-})
-export interface LeftOut extends Value<typeof leftOut> {}
-
 /** A checkpoint, as people and programs see it. */
 export const checkpointInfo = record({
   id: text, // its id, which `hold restore` takes
@@ -266,6 +279,9 @@ export const checkpointInfo = record({
   stored_bytes: withDefault(int, 0), // that it added to the store: compressed, and without what was there
   frozen_ms: withDefault(float, 0), // how long the session stood still
   total_ms: withDefault(float, 0), // how long it took in all
+  bytes_new: withDefault(int, 0), // of `bytes`, those that no checkpoint of this host had before
+  method: withDefault(openEnum<MemoryCopy>(), 'plain'), // how the memory in it was copied
+  copied_at_once: withDefault(list(text), []), // large processes that had no ghost, each with the reason
   files: withDefault(int, 0), // captured with it: what was open for writing, and declared directories
   file_bytes: withDefault(int, 0), // of these files
   left_out: withDefault(list(leftOut), []), // what was not captured, and why: the first 20
@@ -310,6 +326,7 @@ export const ending = record({
   cause: optional(discontinuityCause), // of a lost session: the same, for programs; null when an older version recorded it
   successor: withDefault(text, ''), // of a lost session: id of the one that follows it; empty: none does
   checkpoint: withDefault(text, ''), // id of the checkpoint with which it was ended: the session is asleep in it. Empty: it is not
+  moved_to: withDefault(text, ''), // of a session that goes on at another host: the name of that machine. Empty: it does not
 })
 export interface Ending extends Value<typeof ending> {}
 
@@ -543,6 +560,16 @@ export const leaseInfo = record({
 })
 export interface LeaseInfo extends Value<typeof leaseInfo> {}
 
+/** The latest move of a session, at one of its two hosts. */
+export const migrationInfo = record({
+  phase: text, // `snapshot`, `transfer`, `restore`, `replay`, `cutover` or `complete`; empty when it is over
+  state: text, // where this end is, in its own words (docs/migration.md)
+  leaves: bool, // it leaves this host; else it comes
+  host: text, // the other host
+  reason: withDefault(text, ''), // why it was rolled back; empty when it was not
+})
+export interface MigrationInfo extends Value<typeof migrationInfo> {}
+
 /** One thing about a process, or about the session. */
 export const moveFinding = record({
   what: text, // what it is: `fd 7: io_uring`
@@ -586,6 +613,7 @@ export const movability = record({
   isa: withDefault(text, ''), // instruction set of this machine
   kernel: withDefault(text, ''), // its release
   needs: withDefault(list(neededFile), []), // programs and libraries in use, if they were asked for
+  capture: optional(capturePlan), // files that a checkpoint would have; null: it can have none
 })
 export interface Movability extends Value<typeof movability> {}
 
@@ -710,6 +738,8 @@ export const sessionInfo = record({
   state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
   pinned: withDefault(bool, false), // `hold pin`: it is not reaped, however long nobody uses it
   last_known: optional(lastKnown), // of a session that was lost with its host: how it last was; null when nothing was written down
+  superposition: withDefault(text, 'pre-migration'), // how many trees of it there are: `pre-migration`, `transferring`, `dual-active`, `post-cutover` or `settled` (docs/migration.md)
+  migration: optional(migrationInfo), // its latest move since this daemon began; null: none
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 
