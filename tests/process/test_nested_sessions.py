@@ -168,11 +168,13 @@ def test_what_another_actor_left_in_the_first_shell_is_still_theirs_after_a_nest
     """A nested shell does not have the alias, and the first one has it again: it is not of whoever
     went in and out."""
     hold.ok("--as", "agent", "exec", session, "--", "alias build='echo trap'")
-    assert originators(hold, session, "alias:build") == ["agent"]
+    until("it is seen", lambda: originators(hold, session, "alias:build") == ["agent"])
     enter(hold, session, "bash --norc")
     hold.ok("exec", session, "--", "alias other='echo mine'; export MINE=1")
+    until("it is seen", lambda: originators(hold, session, "alias:other"))
     assert "agent" not in originators(hold, session, "alias:other")
     leave(hold, session)
+    until("it is seen", lambda: originators(hold, session, "alias:other") == [])
     assert originators(hold, session, "alias:build") == ["agent"]
 
 

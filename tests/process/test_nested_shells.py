@@ -148,6 +148,18 @@ def test_tracing_shows_the_call_alone(kind: str, start: Start) -> None:
     assert "hold" not in shell.says("bash -c 'echo inside'").lower()
 
 
+@pytest.mark.parametrize("kind", SHELLS)
+def test_our_functions_are_no_state_of_the_shell_and_another_of_their_name_is(
+    kind: str, start: Start
+) -> None:
+    shell = start(kind)
+    shell.run("true")
+    assert not {"bash", "zsh", "fish", "su", "env"} & shell.state().functions.keys()
+    other = "function env; echo trap; end" if kind == "fish" else "env() { echo trap; }"
+    shell.run(other)
+    assert {"bash", "env"} & shell.state().functions.keys() == {"env"}
+
+
 def test_no_program_inherits_our_functions(start: Start, tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("set -a\n")
     shell = start("bash")
