@@ -182,5 +182,33 @@ def test_a_line_that_waits_for_approval_while_the_session_sleeps(
     hold.ok("verify", "gated")
 
 
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+def test_what_was_decided_after_the_checkpoint_is_not_asked_for_again(
+    hold: Hold, tmp_path: Path, decision: str
+) -> None:
+    """Nor does it happen: what was approved has happened in a life that is not part of this one."""
+    doomed, name = tmp_path / "doomed", f"decided-{decision}"
+    doomed.mkdir()
+    started(hold, name)
+    add_actor(hold, f"bot-{decision}", "execute", name)
+    hold.ok("policy", "set", "starter:hold-destructive", "--session", name)
+    hold("--as", f"bot-{decision}", "send", "--enter", name, f"rm -r {doomed}")
+    (held,) = waiting(hold)
+    older = hold.json("checkpoint", name)
+    hold.ok(decision, held["id"])
+    until(lambda: not waiting(hold), "it is not decided")
+    if decision == "approve":
+        until(lambda: not doomed.exists(), "what was approved does not run")
+        doomed.mkdir()
+    put_to_sleep(hold, name)
+    restored(hold, older["id"])
+    hold.ok("wait", name, "--for", "prompt", "--timeout", "20")
+    assert waiting(hold) == []
+    assert said(hold, name, "echo empty") == "empty", "the line is gone from the prompt"
+    assert doomed.exists()
+    hold.ok("verify", name)
+
+
 def waiting(hold: Hold) -> list[dict[str, Any]]:
     return [each for each in hold.json("approvals") if each["status"] == "pending"]

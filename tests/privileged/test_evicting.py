@@ -10,9 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from privileged.checkpointing import entries, said, skip_unless_possible, started, until
+from privileged.checkpointing import (
+    entries,
+    said,
+    skip_unless_possible,
+    started,
+    until,
+    until_screen,
+)
 from process.commanding import Hold
 from process.forwarding import Forward
+from process.reaching import Faraway
 from process.recorded import add_actor
 from process.terminals import Terminal
 
@@ -76,6 +84,55 @@ def test_attaching_wakes_it_and_whoever_is_attached_keeps_it(hold: Hold) -> None
     finally:
         terminal.close()
     until(lambda: asleep(hold, "work"), "it does not sleep again")
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("send", "work", "--enter", "echo w''oken"),
+        ("keys", "work", *"echo", "Space", *"w''oken", "Enter"),
+        ("submit", "work", "--intent", "see whether it wakes", "--", "echo w''oken"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_sent_to_it_wakes_it(hold: Hold, words: tuple[str, ...]) -> None:
+    started(hold, "work")
+    said(hold, "work", "true")
+    until(lambda: asleep(hold, "work"), "it is never evicted")
+    done = hold(*words)
+    assert done.returncode == 0, done
+    until_screen(hold, "work", r"(?m)^woken")
+    assert len(entries(hold, "work", "restored")) == 1
+
+
+@pytest.mark.requirement("M9")
+def test_it_wakes_through_a_relay(tmp_path: Path) -> None:
+    """By its name on a machine that was joined, and by nothing but its id."""
+    skip_unless_possible()
+    faraway = Faraway(more=("--all", "--delegations", "2"))
+    stranger = Hold()
+    try:
+        with Path(faraway.host.home, "config.toml").open("a") as settings:
+            settings.write(SOON)
+        faraway.host.ok("daemon", "restart")
+        faraway.until_reached(2)
+        session = started(faraway.host, "work")
+        key = stranger.ok("actor", "key", "bot").strip()
+        chain = faraway.client.ok("--on", "box", "delegate", key, "--role", "execute").strip()
+        stranger.env |= {"HOLDFAST_AS": "bot", "HOLDFAST_GRANT": chain}
+        address = f"{session}@{faraway.relay.url}"
+        stranger.ok("screen", address)
+        until(lambda: asleep(faraway.host, session), "it is never evicted")
+        assert faraway.client.ok("exec", "box/work", "--", "echo near").strip() == "near"
+        until(lambda: asleep(faraway.host, session), "it is not evicted again")
+        assert stranger.ok("exec", address, "--", "echo far").strip() == "far"
+        until(lambda: asleep(faraway.host, session), "it is not evicted for the third time")
+        stranger.ok("send", address, "--enter", "echo f''arther")
+        until_screen(faraway.host, session, r"(?m)^farther")
+    finally:
+        stranger.close()
+        faraway.close()
 
 
 @pytest.mark.requirement("M9")

@@ -4,6 +4,7 @@ meanwhile: the name it got, the policies it is under, who was revoked, who start
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from privileged.checkpointing import (
 from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
+from process.terminals import Terminal
 from process.waiting import children_of
 
 # Enough that CRIU is at work on it for longer than it takes to find that process.
@@ -135,6 +137,49 @@ def test_it_runs_although_whoever_asked_for_the_restore_is_gone(hold: Hold) -> N
         restored(hold, session)
     hold.ok("send", session, "--enter", "x")
     hold.ok("wait", session, "--for", "exit", "--timeout", "20")
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.parametrize("how", ["keys", "attach"])
+def test_whoever_needs_it_while_it_is_restored_waits_for_that(hold: Hold, how: str) -> None:
+    session = _slow(hold, f"needed-{how}")
+    put_to_sleep(hold, session)
+    restoring = _begun(hold, session)
+    terminal = Terminal(hold, "attach", session) if how == "attach" else None
+    try:
+        if terminal is None:
+            hold.ok("keys", session, "x", "Enter")
+        _, complaint = restoring.communicate(timeout=PATIENCE_S)
+        assert restoring.returncode == 0, complaint
+        if terminal is not None:
+            terminal.until_shown("ready")
+            terminal.type(b"x\r")
+            assert terminal.wait() == 0
+    finally:
+        if terminal is not None:
+            terminal.close()
+    hold.ok("wait", session, "--for", "exit", "--timeout", "20")
+
+
+@pytest.mark.requirement("A8")
+def test_what_was_put_to_sleep_for_an_actor_that_is_unknown_says_why_it_stays_asleep() -> None:
+    hold = Hold()
+    try:
+        hold.ok("up", "-d")
+        session = started(hold, "governed")
+        hold.ok("policy", "set", "starter:hold-destructive", "--session", "governed")
+        hold.ok("down", "--checkpoint")
+        tombstone = Path(hold.home, "sessions", session, "tombstone.json")
+        stored = json.loads(tombstone.read_text())
+        assert stored["returns_for"]
+        tombstone.write_text(json.dumps({**stored, "returns_for": session}))
+        hold.ok("up", "-d")
+        log = Path(hold.home, "host.log")
+        until(lambda: "governed stays asleep" in log.read_text(), "it is not tried")
+        assert "has no rights here" in log.read_text()
+        assert restored(hold, "governed")["epoch"] == 2
+    finally:
+        hold.close()
 
 
 def _slow(hold: Hold, name: str) -> str:

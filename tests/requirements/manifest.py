@@ -1206,6 +1206,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_line_in_a_nested_shell_is_judged_as_a_line",
             ),
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_what_was_decided_after_the_checkpoint_is_not_asked_for_again",
+            ),
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_what_was_put_to_sleep_for_an_actor_that_is_unknown_says_why_it_stays_asleep",
+            ),
+            *_in(
                 "privileged/test_restore_conflicts",
                 "test_the_policy_of_a_session_that_is_asleep_stays_in_force",
             ),
@@ -1672,6 +1680,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_a_shutdown_cut_off_by_a_kill_still_brings_its_sessions_back",
+            ),
+            *_in(
                 "privileged/test_moves",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
             ),
@@ -1685,6 +1697,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",
                 "test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it",
                 "test_what_is_woken_at_once_is_still_found_at_its_relay",
+            ),
+            *_in(
+                "unit/test_own_filter",
+                "test_the_gates_filter_is_taken_out_and_the_others_stay",
+                "test_alone_it_leaves_no_filter",
             ),
             *_in(
                 "privileged/test_checkpoint_files",
@@ -2120,6 +2137,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_an_eviction_cut_off_by_a_kill_still_wakes_on_use",
+            ),
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_whoever_needs_it_while_it_is_restored_waits_for_that",
+            ),
+            *_in(
+                "privileged/test_evicting",
+                "test_what_is_sent_to_it_wakes_it",
+                "test_it_wakes_through_a_relay",
+            ),
+            *_in(
+                "unit/test_leftovers",
+                "test_what_does_not_end_in_time_is_said_and_tried_again",
+            ),
+            *_in(
                 "e2e/test_web_asleep",
                 "test_a_session_is_kept_and_no_longer_from_its_menu",
             ),
@@ -2194,6 +2228,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_moves",
+                "test_a_session_that_moved_is_not_restored_where_it_was_and_may_come_back_by_a_move",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
             ),
             *_in(
@@ -2294,6 +2329,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F2",
         "Leases carry a rising token; a session chooses to be pinned (default) or re-homeable.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_deadline",
+                "test_a_lease_that_runs_out_during_a_dump_does_not_hang_it",
+            ),
             *_in(
                 "faults/test_adversary_clock",
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",

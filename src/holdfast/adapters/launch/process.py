@@ -25,7 +25,7 @@ import time
 from holdfast.adapters import pty
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import mounts as namespaces
-from holdfast.adapters.launch import syscalls
+from holdfast.adapters.launch import syscalls, unread_reader
 from holdfast.adapters.launch.child import (
     REPORT_FAILED,
     REPORT_RESTORED,
@@ -73,7 +73,7 @@ _CLOEXEC = socket.MSG_CMSG_CLOEXEC
 if TYPE_CHECKING:
     Answered = tuple[dict[str, object], list[int]]
 
-_children: set[int] = set()  # keepers, and CRIUs for dumps, until they exit
+_children: set[int] = set()  # keepers, and those that work for a dump, until they exit
 
 
 class Settings(Record):
@@ -191,6 +191,19 @@ def _answer_criu(settings: Settings, fds: list[int]) -> Answered:
             os._exit(70)
     _children.add(pid)
     return {}, [os.pidfd_open(pid)]
+
+
+def _answer_unread(settings: Settings, fds: list[int]) -> Answered:
+    """Start a process that reads a terminal's unread input when it is asked (unread_reader.py)."""
+    _request(fds, 2)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            unread_reader.serve(fds[1], fds[2])
+        finally:
+            os._exit(0)
+    _children.add(pid)
+    return {}, []
 
 
 def _become_criu(criu: list[str], facts: bytes, more: dict[str, str], fds: list[int]) -> None:
@@ -521,7 +534,12 @@ def _unreachable(cwd: str, number: int) -> str:
     return f"directory {cwd} {why.get(number, f'is not accessible: {os.strerror(number)}')}"
 
 
-_ANSWERS = {b"launch": _answer_launch, b"criu": _answer_criu, b"restore": _answer_restore}
+_ANSWERS = {
+    b"launch": _answer_launch,
+    b"criu": _answer_criu,
+    b"unread": _answer_unread,
+    b"restore": _answer_restore,
+}
 
 
 def main(arguments: list[str]) -> int:

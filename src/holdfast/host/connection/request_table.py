@@ -48,11 +48,13 @@ Handler = Callable[..., Reply]
 
 
 # What needs a live session enough to wake one that is asleep because nobody used it.
-WAKES = frozenset(("attach", "exec", "action", "forward"))
+WAKES = frozenset(("attach", "exec", "action", "forward", "submit", "keys"))
 
 
 class WakesSessions(Protocol):
     """Brings a session back that is asleep."""
+
+    def would_wake(self, stored: Stored) -> bool: ...
 
     async def wake(self, stored: Stored, actor: str) -> None: ...
 
@@ -200,10 +202,10 @@ class RequestTable:
 
     def _asleep(self, operator: OperatorConnection, request: Any) -> Stored | None:
         """The session that the request would wake; the actor may observe it."""
-        if request.tag not in WAKES:
+        if request.tag not in WAKES or self._waker is None:
             return None
         found = self._sessions.find(operator.actor, request.session, by_prefix=False)
-        return found if isinstance(found, Stored) and found.wakes else None
+        return found if isinstance(found, Stored) and self._waker.would_wake(found) else None
 
     async def _awake_first(
         self, waker: WakesSessions, stored: Stored, operator: OperatorConnection, request: m.Request

@@ -53,10 +53,11 @@ from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
 from holdfast.model.captured_files import RestoreFiles
-from holdfast.model.checkpoint import Checkpoint, CheckpointKind
+from holdfast.model.checkpoint import Checkpoint, CheckpointKind, Waking
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
+    NotPermitted,
     RestoreFailed,
     SessionEnded,
     StorageFailed,
@@ -65,7 +66,7 @@ from holdfast.model.errors import (
 )
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.home import Home
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
 from holdfast.model.restore import ContinuityKind, RestorePhase, RestoreReport
 from holdfast.model.spec import Place
@@ -197,10 +198,15 @@ class _Restore:
         live."""
         daemon, spec = self._daemon, kept.spec
         judge = daemon.gate_judge
-        if not judge.policy.in_force(spec.id, spec.labels):
+        if self._actor == HOST_ACTOR or not judge.policy.in_force(spec.id, spec.labels):
             return
         actor = daemon.actors.authority.actor(ActorId(self._actor))
-        assert actor is not None, "it has rights"
+        if actor is None:  # it was revoked since the session was put to sleep for it
+            raise NotPermitted(
+                f"a policy is in force in {spec.name}, and the actor that it is to be restored for "
+                "has no rights here now",
+                hint=f"`hold restore {spec.name}` restores it for you",
+            )
         effect = ProposedEffect(
             spec.id,
             spec.name,
@@ -415,6 +421,7 @@ def revive(
             halt=None,
             lease=None,
             asleep_in="",
+            waking=Waking(),
             leaves=_moved(kept, spec.place),
         ).blob()
         deposit = Collected(spec.process_tag, fds.named(), blob, None)

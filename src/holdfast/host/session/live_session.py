@@ -66,6 +66,7 @@ from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
 from holdfast.model.approval_info import ApprovalInfo
+from holdfast.model.checkpoint import Waking
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
 from holdfast.model.gate import Contributor, EffectKind, Outcome, ProposedEffect, Verdict
@@ -169,6 +170,7 @@ class LiveSession:
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
             asleep_in=parcel.asleep_in,
+            waking=parcel.waking,
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -775,7 +777,8 @@ class LiveSession:
             self._daemon.counts.signatures.lost(cause.kind if cause is not None else "")
             in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
             info = info.replace(in_flight=in_flight)
-        stored = Stored(info, self.spec.uid)
+        waking = self.core.waking if self.core.asleep_in else Waking()
+        stored = Stored(info, self.spec.uid, returns_for=waking.with_host_for, wakes=waking.on_use)
         return stored, self.ring.copy(self.ring.tail, self.ring.head), self.view.text()
 
     def _last_known(self, info: SessionInfo) -> SessionInfo:
@@ -965,6 +968,7 @@ class LiveSession:
             self.core.pinned,
             self._used_at,
             self.core.asleep_in,
+            self.core.waking,
             self._came_as,
             self.shells.kept(),
         )
