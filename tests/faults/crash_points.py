@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
+from process.waiting import until
 
 # name -> (module, class or "", attribute)
 CALLS = {

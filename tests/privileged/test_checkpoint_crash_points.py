@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import arm, crashing_host, customized_host
-from faults.hosting import HOLD, FaultHost, environments, until
+from faults.hosting import HOLD, FaultHost, environments
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk.client import Host
 from privileged.checkpointing import skip_unless_possible
+from process.waiting import until
 
 CHECKPOINTING = [
     "before-put_unread",
@@ -44,11 +45,8 @@ _TYPED = "typed ahead"
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
     skip_unless_possible()
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M2", "A9", "F1")

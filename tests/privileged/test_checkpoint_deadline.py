@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import HOLD, FaultHost, until
+from faults.hosting import HOLD, FaultHost
 from privileged.checkpointing import skip_unless_possible
+from process.waiting import until
 
 LEASE_S = 3.0
 

@@ -18,12 +18,12 @@ from privileged.checkpointing import (
     skip_unless_possible,
     started,
     there_and_back,
-    until,
     until_screen,
 )
 from process.acting import add_actor
 from process.commanding import Hold
 from process.terminals import Terminal
+from process.waiting import until
 
 # What a shell holds that a person has put there, with the pids of its jobs.
 BASH_STATE = (
@@ -174,8 +174,8 @@ def test_a_line_that_waits_for_approval_while_the_session_sleeps(
     assert [after[each] for each in kept] == [before[each] for each in kept]
     hold.fails("not_permitted", "--as", "bot", "approve", after["id"])
     hold.ok("approve", after["id"])
-    until(log.exists, "what was approved does not run")
-    until(lambda: not doomed.exists(), "it is not removed")
+    until("what was approved does not run", log.exists)
+    until("it is not removed", lambda: not doomed.exists())
     assert said(hold, "gated", f"cat {log}") == "removed"
     blamed = hold.ok("blame", "gated")
     assert "bot" in blamed and bot
@@ -197,9 +197,9 @@ def test_what_was_decided_after_the_checkpoint_is_not_asked_for_again(
     (held,) = waiting(hold)
     older = hold.json("checkpoint", name)
     hold.ok(decision, held["id"])
-    until(lambda: not waiting(hold), "it is not decided")
+    until("it is not decided", lambda: not waiting(hold))
     if decision == "approve":
-        until(lambda: not doomed.exists(), "what was approved does not run")
+        until("what was approved does not run", lambda: not doomed.exists())
         doomed.mkdir()
     put_to_sleep(hold, name)
     restored(hold, older["id"])

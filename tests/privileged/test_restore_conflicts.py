@@ -15,35 +15,25 @@ import pytest
 
 from privileged.checkpointing import (
     entries,
+    movable_host,
     put_to_sleep,
     restored,
-    skip_unless_possible,
     started,
-    until,
 )
 from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
 from process.terminals import Terminal
-from process.waiting import children_of
+from process.waiting import children_of, until
 
 # Enough that CRIU is at work on it for longer than it takes to find that process.
 _LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
-    skip_unless_possible()
-
-
 @pytest.fixture(scope="module")
-def hold(_possible: None) -> Iterator[Hold]:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+def hold() -> Iterator[Hold]:
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.mark.requirement("S2")
@@ -110,9 +100,7 @@ def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
 @pytest.mark.requirement("A9", "N9")
 @pytest.mark.parametrize("instead", ["revive", "acknowledge"])
 def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> None:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         session = _slow(hold, "slow")
         hold.json("checkpoint", "slow")
         host_dies(hold)
@@ -120,8 +108,6 @@ def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> No
         with _held_up(hold, session) as restoring:
             assert "being restored" in hold.fails("restore_failed", instead, session)
         _check_it_alone_lives(hold, session, restoring)
-    finally:
-        hold.close()
 
 
 @pytest.mark.requirement("M2", "A9")
@@ -129,10 +115,10 @@ def test_it_runs_although_whoever_asked_for_the_restore_is_gone(hold: Hold) -> N
     session = _slow(hold, "left")
     put_to_sleep(hold, "left")
     restoring = _begun(hold, session)
-    until(lambda: Path(f"{hold.home}/run/keepers/{session}.sock").exists(), "it is not restored")
+    until("it is not restored", lambda: Path(f"{hold.home}/run/keepers/{session}.sock").exists())
     restoring.kill()
     restoring.wait()
-    until(lambda: not _restores(hold), "it is restored, or not")
+    until("it is restored, or not", lambda: not _restores(hold))
     if hold.json("show", session)["state"] == "asleep":
         restored(hold, session)
     hold.ok("send", session, "--enter", "x")
@@ -175,7 +161,7 @@ def test_what_was_put_to_sleep_for_an_actor_that_is_unknown_says_why_it_stays_as
         tombstone.write_text(json.dumps({**stored, "returns_for": session}))
         hold.ok("up", "-d")
         log = Path(hold.home, "host.log")
-        until(lambda: "governed stays asleep" in log.read_text(), "it is not tried")
+        until("it is not tried", lambda: "governed stays asleep" in log.read_text())
         assert "has no rights here" in log.read_text()
         assert restored(hold, "governed")["epoch"] == 2
     finally:
@@ -191,7 +177,7 @@ def _slow(hold: Hold, name: str) -> str:
 def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
     """A restore of it, which takes a while."""
     restoring = hold.start("restore", session)
-    until(lambda: _restores(hold), "no restore begins")
+    until("no restore begins", lambda: _restores(hold))
     return restoring
 
 
@@ -206,7 +192,7 @@ def _held_up(hold: Hold, session: str) -> Iterator[subprocess.Popen[bytes]]:
         at_work[:] = _criu_below(daemon)
         return bool(at_work) or restoring.poll() is not None
 
-    until(begun, "CRIU does not begin")
+    until("CRIU does not begin", begun)
     assert at_work, ("it was over before CRIU could be stopped", restoring.communicate())
     try:
         for pid in at_work:

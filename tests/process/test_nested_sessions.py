@@ -14,8 +14,8 @@ import pytest
 from holdfast.model.errors import GateRefused
 from process.acting import add_actor, connected
 from process.commanding import Hold
-from process.gating import GatedHold, until
-from process.waiting import PATIENCE_S
+from process.gating import GatedHold
+from process.waiting import PATIENCE_S, until
 
 LEVELS = ("plain", "contained")
 SHELLS = ("bash", "zsh", "fish")

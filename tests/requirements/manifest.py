@@ -777,6 +777,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_input_in_the_frozen_window_waits_and_comes_in_order",
             ),
@@ -1207,6 +1211,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
                 "test_what_was_decided_after_the_checkpoint_is_not_asked_for_again",
             ),
             *_in(
@@ -1680,6 +1685,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_shell_has_the_same_state_through_twenty_generations",
+            ),
+            *_in(
                 "privileged/test_checkpoint_crash_points",
                 "test_a_shutdown_cut_off_by_a_kill_still_brings_its_sessions_back",
             ),
@@ -1864,6 +1873,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_server_in_node_and_its_client",
+            ),
             *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_restore_says_what_did_not_come_back",

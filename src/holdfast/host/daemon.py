@@ -217,7 +217,7 @@ class Daemon:
         self.eviction = Eviction(self.continuity, self.store)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.moves = Moves(self)
-        self.operators.table = self._request_table()
+        self.operators.answer = self._request_table().answer
         self.operators.on_link = self.links.answer_local
         self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()

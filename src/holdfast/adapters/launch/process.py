@@ -67,6 +67,7 @@ REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands o
 UMASK = 0o022  # files of a session are readable by others unless it changes its umask
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
 _REPORT_MAX_BYTES = 8192
+_KEEPER_LEAVES_S, _KEEPER_LOOK_S = 2.0, 0.002
 _KEEPER_BACKLOG = 8  # daemons that connect at once: one, and one that it replaces
 _CLOEXEC = socket.MSG_CMSG_CLOEXEC
 
@@ -246,7 +247,7 @@ def _restore(
             page = gate_page.make()
             undo.callback(os.close, page)
         path = f"{settings.keepers}/{spec.session}.sock"
-        listener = temporary.enter_context(_listen(settings.keepers, spec.session))
+        listener = temporary.enter_context(_listen_after(settings.keepers, spec.session))
         undo.callback(_unlink, path)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         undo.enter_context(ours)
@@ -381,6 +382,19 @@ def _listen(directory: str, session: SessionId) -> socket.socket:
     return listener
 
 
+def _listen_after(directory: str, session: SessionId) -> socket.socket:
+    """The same, where a keeper of this session was until a moment ago: it removes its socket last,
+    after the host has learnt of the end."""
+    deadline = time.monotonic() + _KEEPER_LEAVES_S
+    while True:
+        try:
+            return _listen(directory, session)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= deadline:
+                raise
+            time.sleep(_KEEPER_LOOK_S)
+
+
 def _unlink(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):  # the helper may have done so
         os.unlink(path)
@@ -492,7 +506,8 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
         progress.pid = number
     elif data[:1] == REPORT_SKIPPED:
         progress.skipped[first] = second
-    elif data[:1] == REPORT_FAILED:
+    elif data[:1] == REPORT_FAILED and progress.failure is None:
+        # What comes later is only what followed from it.
         progress.failure = (number, first, second)
 
 

@@ -62,6 +62,8 @@ class WakesSessions(Protocol):
 class FindSessions(Protocol):
     """Sessions that an actor may observe, by name or id."""
 
+    def find_live(self, actor: Actor, text: str) -> object | None: ...
+
     def find(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
 
     def find_running(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
@@ -265,6 +267,8 @@ class RequestTable:
     def _session(self, scope: About, actor: Actor, request: Any) -> object:
         if scope is About.ANY and not request.session:
             return None
+        if (live := self._sessions.find_live(actor, request.session)) is not None:
+            return live
         by_prefix = may_name_by_prefix(
             request.tag,
             observe=isinstance(request, m.Attach) and request.observe,
