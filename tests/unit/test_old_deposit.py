@@ -56,6 +56,8 @@ ADDED_TO_INFO: dict[str, object] = {
     "last_known": None,
     "state_since": None,
     "pinned": False,
+    "superposition": "pre-migration",
+    "migration": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -67,7 +69,7 @@ ADDED_TO_SHELL: dict[str, object] = {
     "attributes": {},
     "builtins": [],
 }
-ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
+ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": "", "moved_to": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
 ADDED_TO_BLOB: dict[str, object] = {
     "leaves": None,
@@ -76,6 +78,7 @@ ADDED_TO_BLOB: dict[str, object] = {
     "asleep_in": "",
     "pinned": False,
     "used_at": None,
+    "came_as": {},
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {
