@@ -44,6 +44,8 @@ FILES: dict[str, type[Record]] = {
 ADDED_TO_INFO: dict[str, object] = {
     "keeper_pid": 0,
     "pruned_at": None,
+    "superposition": "pre-migration",
+    "migration": None,
     "residency": None,
     "in_flight": None,
     "acknowledged_at": None,
@@ -76,6 +78,8 @@ ADDED_TO_BLOB: dict[str, object] = {
     "provenance_to": 0,
     "since": None,
     "asleep_in": "",
+    "waking": {"on_use": False, "with_host_for": ""},
+    "came_as": {},
     "pinned": False,
     "used_at": None,
     "came_as": {},
@@ -87,6 +91,7 @@ ADDED_TO_STATE: dict[str, dict[str, object]] = {
         "exact_line_key": b"",
         "gate_keys": False,
         "checkpoint_every_s": 0.0,
+        "capture": [],
     },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
