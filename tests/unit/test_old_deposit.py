@@ -58,8 +58,6 @@ ADDED_TO_INFO: dict[str, object] = {
     "last_known": None,
     "state_since": None,
     "pinned": False,
-    "superposition": "pre-migration",
-    "migration": None,
 }
 ADDED_TO_SHELL: dict[str, object] = {
     "private": {},
@@ -82,7 +80,6 @@ ADDED_TO_BLOB: dict[str, object] = {
     "came_as": {},
     "pinned": False,
     "used_at": None,
-    "came_as": {},
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {
