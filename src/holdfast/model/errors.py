@@ -135,6 +135,22 @@ class HostLost(HoldfastError):
     retryable = True
 
 
+class SessionMoving(HoldfastError):
+    """The session is changing hosts at this moment: for seconds at most, nothing but input is
+    taken, and that waits."""
+
+    code = "session_moving"
+    exit_status = 75
+    retryable = True
+
+
+class SessionNotMoved(HoldfastError):
+    """The session could not be moved to another host. It goes on here, as before."""
+
+    code = "move_failed"
+    exit_status = 71
+
+
 class AlreadyUp(HoldfastError):
     """A host is already running here."""
 
@@ -569,6 +585,11 @@ def session_over(
 ) -> SessionEnded:
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
+    if ending is not None and ending.moved_to:
+        return SessionElsewhere(
+            f"{what} has moved to {ending.moved_to}",
+            hint=f"`hold attach {ending.moved_to}/NAME` attaches to it there",
+        )
     if ending is not None and ending.checkpoint:
         restore = f"`hold restore {ending.checkpoint}` restores it"
         return SessionAsleep(f"{what} is asleep", hint=restore)

@@ -118,6 +118,8 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     state_since: null,
     last_known: null,
+    superposition: 'pre-migration',
+    migration: null,
     pinned: false,
     ungated: '',
     shaped_by: [],
@@ -171,7 +173,7 @@ export const CARDS: SessionCard[] = [
     MACHINE,
     session('migrate', {
       state: 'ended',
-      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
+      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
       ended_at: NOW - 600,
       pid: 0,
       operators: 0,

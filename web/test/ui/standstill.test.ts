@@ -18,6 +18,7 @@ test('what its host last wrote down is said with its age, and how to start one t
     lost: 'its host died',
     cause: null,
     successor: '',
+    moved_to: '',
     checkpoint: '',
   }
   const last_known = {
@@ -60,6 +61,7 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
     lost: 'its keeper died',
     cause: null,
     successor: 'api-2',
+    moved_to: '',
     checkpoint: '',
   }
   const in_flight = {
@@ -78,7 +80,15 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
 
 test('a lost session with a checkpoint can be brought back, without what came after it', () => {
   const cause = { kind: 'host_lost', checkpoint: 'c7' } as unknown as Ending['cause']
-  const ending = { code: null, signal: null, lost: 'its host died', cause, successor: '', checkpoint: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: 'its host died',
+    cause,
+    successor: '',
+    checkpoint: '',
+    moved_to: '',
+  }
   const said = words({ at: 'ended', ending }, session('x', {}), 'build-1')
   expect(said.Survived).toContain('its last checkpoint')
   expect(said.Gone).toContain('after that checkpoint')
@@ -91,6 +101,7 @@ const ASLEEP: Ending = {
   lost: null,
   cause: null,
   successor: '',
+  moved_to: '',
   checkpoint: 'ck-7',
 }
 const WAY = { restores: true, revives: true, checkpoint: CHECKPOINTS[0]!, now: NOW }

@@ -293,7 +293,7 @@ def lay_out(marks: tuple[MountMark, ...], devpts: int, facts: bytes) -> None:
         if mark.kind is MountKind.HOST and mark.path not in present:
             raise OSError(0, f"{mark.path}, a file system of the host, is not mounted now")
         if mark.kind in (MountKind.HOST, MountKind.KEPT):
-            binds[mark.cookie] = syscalls.bind_by_descriptor(mark.path)
+            binds[mark.cookie] = syscalls.bind_by_descriptor(mark.source or mark.path)
     enter_private_run(facts)
     os.mkdir(ROOT)
     syscalls.move_mount(root, ROOT)
@@ -302,7 +302,7 @@ def lay_out(marks: tuple[MountMark, ...], devpts: int, facts: bytes) -> None:
         os.mkdir(part(mark))
         match mark.kind:
             case MountKind.HOST | MountKind.KEPT:
-                if not os.path.isdir(mark.path):
+                if not os.path.isdir(mark.source or mark.path):
                     os.rmdir(part(mark))
                     os.close(os.open(part(mark), os.O_CREAT | os.O_WRONLY))
                 syscalls.move_mount(binds[mark.cookie], part(mark))
