@@ -44,6 +44,8 @@ FILES: dict[str, type[Record]] = {
 ADDED_TO_INFO: dict[str, object] = {
     "keeper_pid": 0,
     "pruned_at": None,
+    "superposition": "pre-migration",
+    "migration": None,
     "residency": None,
     "in_flight": None,
     "acknowledged_at": None,
@@ -67,13 +69,15 @@ ADDED_TO_SHELL: dict[str, object] = {
     "attributes": {},
     "builtins": [],
 }
-ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
+ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": "", "moved_to": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
 ADDED_TO_BLOB: dict[str, object] = {
     "leaves": None,
     "provenance_to": 0,
     "since": None,
     "asleep_in": "",
+    "waking": {"on_use": False, "with_host_for": ""},
+    "came_as": {},
     "pinned": False,
     "used_at": None,
 }
@@ -84,6 +88,7 @@ ADDED_TO_STATE: dict[str, dict[str, object]] = {
         "exact_line_key": b"",
         "gate_keys": False,
         "checkpoint_every_s": 0.0,
+        "capture": [],
     },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }

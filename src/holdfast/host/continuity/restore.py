@@ -20,6 +20,7 @@ import platform
 import pwd
 import shutil
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
@@ -53,10 +54,11 @@ from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
 from holdfast.model.captured_files import RestoreFiles
-from holdfast.model.checkpoint import Checkpoint, CheckpointKind
+from holdfast.model.checkpoint import Checkpoint, CheckpointKind, Waking
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
+    NotPermitted,
     RestoreFailed,
     SessionEnded,
     StorageFailed,
@@ -65,10 +67,11 @@ from holdfast.model.errors import (
 )
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.home import Home
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
 from holdfast.model.restore import ContinuityKind, RestorePhase, RestoreReport
 from holdfast.model.spec import Place
+from holdfast.model.state import SessionState
 from holdfast.ports.launch import Launch, RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
+_AT_PROMPT_S, _AT_PROMPT_LOOK_S = 0.5, 0.002
 _RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
 
 
@@ -126,7 +130,9 @@ class _Restore:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
         self._progress, self._host_is_dead, self._files = progress, host_is_dead, files
         self._session = checkpoint.session
-        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
+        # Its own: that of the restore before may still be on its way out.
+        token = os.urandom(4).hex()
+        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}-{token}"
         self._phases: list[RestorePhase] = []
         self._since = boottime.now()
 
@@ -160,7 +166,9 @@ class _Restore:
         except OSError as error:
             raise RestoreFailed(f"it cannot be restored: {why_not(error)}") from error
         finally:
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+            # Nobody waits for that.
+            remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
+            asyncio.get_running_loop().run_in_executor(None, remove)
 
     def _file(self, name: str) -> bytes:
         return LaidOut(self._directory).read(name)
@@ -197,10 +205,15 @@ class _Restore:
         live."""
         daemon, spec = self._daemon, kept.spec
         judge = daemon.gate_judge
-        if not judge.policy.in_force(spec.id, spec.labels):
+        if self._actor == HOST_ACTOR or not judge.policy.in_force(spec.id, spec.labels):
             return
         actor = daemon.actors.authority.actor(ActorId(self._actor))
-        assert actor is not None, "it has rights"
+        if actor is None:  # it was revoked since the session was put to sleep for it
+            raise NotPermitted(
+                f"a policy is in force in {spec.name}, and the actor that it is to be restored for "
+                "has no rights here now",
+                hint=f"`hold restore {spec.name}` restores it for you",
+            )
         effect = ProposedEffect(
             spec.id,
             spec.name,
@@ -278,13 +291,16 @@ class _Restore:
 
     async def _let_run(self, live: LiveSession, stored: Stored) -> None:
         daemon = self._daemon
-        await live.journal.sync()
+        recorded = live.spawn(live.journal.sync())
+        await asyncio.sleep(0)  # it waits for the disk in a thread, and we for the same disk here
         try:
             daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
         except StorageFailed as error:  # needed only if it is lost
             log.error("what is known of %s: %s", self._session, error)
+        await recorded
         if not self._is_own:
             await live.halts.begin()
+            await _back_at_prompt(live)
         daemon.operators.follow(live)
         daemon.session_began(live)
 
@@ -415,6 +431,7 @@ def revive(
             halt=None,
             lease=None,
             asleep_in="",
+            waking=Waking(),
             leaves=_moved(kept, spec.place),
         ).blob()
         deposit = Collected(spec.process_tag, fds.named(), blob, None)
@@ -426,6 +443,18 @@ def revive(
 def life_of(actor: str, report: RestoreReport, journal_seq: int) -> RestoredLife:
     """What the journal says of it: first of all in the new epoch."""
     return RestoredLife(actor, journal_seq, _entry(report, journal_seq))
+
+
+async def _back_at_prompt(live: LiveSession) -> None:
+    """A shell that was at its prompt is there again as soon as it has got a processor. Whoever woke
+    the session is about to type, and would be told that it is busy."""
+    last = live.commands.last
+    if not live.spec.shell or (last is not None and last.status is None):
+        return
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _AT_PROMPT_S
+    while live.state() is SessionState.WORKING and loop.time() < until:
+        await asyncio.sleep(_AT_PROMPT_LOOK_S)
 
 
 def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
