@@ -325,17 +325,6 @@ export const HOST_MESSAGES = {
     resets: int, // connections to peers outside of the session that were reset
     inputs_lost: int, // recorded inputs that are newer than the checkpoint
   }),
-  /** How far the move of a session is: sent to those who watch it at either host. */
-  migration: record({
-    session: text, // id of the session
-    name: text, // its name
-    at: float, // when this was sent, seconds since 1970
-    phase: text, // `snapshot`, `transfer`, `restore`, `replay`, `cutover`, `complete`; empty: it is over
-    superposition: text, // `transferring`, `dual-active`, `post-cutover`, `settled`, `pre-migration`
-    host: text, // the other host
-    leaves: bool, // it leaves this host; else it comes
-    reason: text, // why it is rolled back; empty while it is not
-  }),
   /** Nobody uses a session, and its host is about to do something about it: sent to those who watch it.
    * Whoever attaches, writes to it or pins it keeps it.
    */
@@ -369,6 +358,17 @@ export const HOST_MESSAGES = {
   certified: record({
     id: int, // that of the request
     certificate: text, // as JSON
+  }),
+  /** How far the move of a session is: sent to those who watch it at either host. */
+  migration: record({
+    session: text, // id of the session
+    name: text, // its name
+    at: float, // when this was sent, seconds since 1970
+    phase: text, // `snapshot`, `transfer`, `restore`, `replay`, `cutover`, `complete`; empty: it is over
+    superposition: text, // `transferring`, `dual-active`, `post-cutover`, `settled`, `pre-migration`
+    host: text, // the other host
+    leaves: bool, // it leaves this host; else it comes
+    reason: text, // why it is rolled back; empty while it is not
   }),
 } as const
 
