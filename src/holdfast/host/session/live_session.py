@@ -657,8 +657,7 @@ class LiveSession:
             return
         inputs, known = self.core.inputs, self.core.inputs.last(operator.identity_as(before))
         if known > inputs.last(operator.identity):
-            self.custody.ledger.take(operator.identity, known, b"")
-            inputs.taken_before(operator.identity, known)
+            self.custody.taken_before(operator.identity, known)
 
     def runs_on_after_move(self) -> None:
         """It did not move: what waits is taken first, in its order; then the tree runs."""
