@@ -80,6 +80,7 @@ ADDED_TO_BLOB: dict[str, object] = {
     "came_as": {},
     "pinned": False,
     "used_at": None,
+    "shells": [],
 }
 ADDED_TO_STATE: dict[str, dict[str, object]] = {
     "spec": {
