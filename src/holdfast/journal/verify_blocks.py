@@ -6,7 +6,8 @@ a seal is not accepted. Input made to look like the next seal only makes verific
 
 It names no faults. At anything unexpected it stops at the last good seal, and verify_records.py
 continues from there. An entry that closes the journal is noticed here only right before its seal,
-where the host puts it; verify_records.py finds it anywhere.
+where the host puts it; verify_records.py finds it anywhere. Where another host begins to write it
+stops as well.
 """
 
 from __future__ import annotations
@@ -99,11 +100,15 @@ class BlockVerifier:
             if at > start:
                 self._first_parent = self._first_parent or parent_of(_bytes_at(data, start))
             self._digest.update(view[start:at])
-            if not self._fits(entry) or _is_closed(data, start, at):
+            if (
+                not self._fits(entry)
+                or _is_closed(data, start, at)
+                or self._changes_host(data, index, start, at)
+            ):
                 return False
             self._pass(entry, BreakPoint(index, end, entry.seq + 1, hash_of(_bytes_at(data, at))))
             start = tag = end
-        return self._leave(data, view, start)
+        return self._leave(index, data, view, start)
 
     def _seal_around(self, data: bytes, start: int, tag: int) -> tuple[int, Entry | None, int]:
         """The seal whose tag ends here, if it is one that can be next: offset, entry, end."""
@@ -118,7 +123,7 @@ class BlockVerifier:
                     return at, entry, whole.end
         return 0, None, 0
 
-    def _leave(self, data: bytes, view: memoryview, start: int) -> bool:
+    def _leave(self, index: int, data: bytes, view: memoryview, start: int) -> bool:
         """Behind the last seal of a segment: this block's seal is in a later one."""
         at, last, largest, size = start, 0, JOURNAL_ENTRY_MAX_BYTES, 0
         try:
@@ -129,11 +134,19 @@ class BlockVerifier:
             size = 0  # the file ends here, without room ahead
         if size or at > len(data) or not is_clean(data, at):
             return False
+        if self._changes_host(data, index, start, at):
+            return False
         if last:
             self._last_record = _bytes_at(data, last)
             self._first_parent = self._first_parent or parent_of(_bytes_at(data, start))
         self._digest.update(view[start:at])
         return True
+
+    def _changes_host(self, data: bytes, index: int, start: int, at: int) -> bool:
+        """Whether another host seems to begin in these bytes. Behind it other seals are right."""
+        if index == 0 and start == HEADER_BYTES:
+            start += (length_at(data, start)[0] & ~SEAL_MARK) + FRAME_BYTES  # the very first entry
+        return data.find(_BEGAN, start, at) >= 0
 
     def _fits(self, entry: Entry) -> bool:
         """By what the seal vouches for: its block's bytes, and the seal before it, which the first
@@ -173,6 +186,7 @@ def _packed(body: Body, cut_behind: bytes) -> bytes:
 
 _TAG = _packed(SealEntry(0, b"", b""), b"from_seq")
 _CLOSING = (_packed(EndedEntry(), b"code"), _packed(Discontinued("", 0, b""), b"reason"))
+_BEGAN = _packed(Began("", b"", b"", b"", "", (), "", ""), b"session")
 _MARK_BYTE = SEAL_MARK >> 24
 _TAG_AT_MOST = FRAME_BYTES + 40 + len(_TAG)  # what stands before it: seq, time, epoch, two more
 _LOOKED_BACK = 4096  # bytes before a seal in which the entry that closed the journal is noticed

@@ -50,6 +50,8 @@ class RecordVerifier:
     ) -> None:
         self._session, self._segments, self._head, self._check = session, segments, head, check
         self._seals, self._host_key, self._at_head = 0, b"", b""
+        self._came: list[tuple[int, bytes]] = []  # the first entry of each later host, and its key
+        self._first_host = b""
         self._digest = hashlib.sha256()
         self._torn: int | None = None
         self._begin(start)
@@ -65,6 +67,7 @@ class RecordVerifier:
         """Begin behind a seal, with all before it known to be good."""
         self._begin(point)
         self._seals, self._host_key, self._at_head = seals, host_key, at_head
+        self._first_host = host_key
 
     def run(self) -> Verdict:
         try:
@@ -146,8 +149,8 @@ class RecordVerifier:
             raise _Broken(Break.ALTERED, self._next, str(error)) from error
         if entry.seq != self._next:
             self._misplaced(entry, index, data, whole.end)
-        if entry.seq == 1:
-            self._judge_first(entry)
+        if entry.seq == 1 or isinstance(entry.body, Began):
+            self._judge_beginning(entry)
         if entry.parent != self._parent:
             raise _Broken(Break.ALTERED, self._blamed(whole, read(data, whole.end)), _UNNAMED)
         body = entry.body
@@ -167,16 +170,25 @@ class RecordVerifier:
             self._digest = hashlib.sha256()
             self._tail = BreakPoint(index, whole.end, self._next, self._parent, self._closed_by)
 
-    def _judge_first(self, entry: Entry) -> None:
-        """The session's own key must name the host that signs the seals."""
-        began = entry.body
+    def _judge_beginning(self, entry: Entry) -> None:
+        """The session's own key must name each host that signs the seals."""
+        began, seq = entry.body, entry.seq
         if not isinstance(began, Began):
-            raise _Broken(Break.ALTERED, 1, "the first entry does not say what began")
+            raise _Broken(Break.ALTERED, seq, "the first entry does not say what began")
         if began.session != self._session:
-            raise _Broken(Break.FOREIGN, 1, f"the journal of session {began.session}")
+            raise _Broken(Break.FOREIGN, seq, f"the journal of session {began.session}")
         if not is_beginning_of(self._session, began, self._check):
-            raise _Broken(Break.BAD_SIGNATURE, 1, "the session's key did not name this host")
+            raise _Broken(Break.BAD_SIGNATURE, seq, "the session's key did not name this host")
         self._host_key = began.host_key
+        if seq == 1:
+            self._first_host = began.host_key
+        else:
+            self._came.append((seq, began.host_key))
+
+    def _writer_at(self, seq: int) -> bytes:
+        """The key of the host that wrote this entry."""
+        later = (key for came, key in reversed(self._came) if came <= seq)
+        return next(later, self._first_host)
 
     def _seal(self, entry: Entry, whole: Whole) -> None:
         body = entry.body
@@ -241,7 +253,9 @@ class RecordVerifier:
         head = self._head
         if head is None or head.session != self._session:
             return None
-        return head if self._check(self._host_key, head.message(), head.signature) else None
+        # After a move it is the one of the host before, until this one has signed its own.
+        key = self._writer_at(head.seq)
+        return head if self._check(key, head.message(), head.signature) else None
 
     def _judge_head(self) -> None:
         """Compare the signed note of how far the journal goes with how far it goes."""

@@ -56,6 +56,8 @@ class Ending(Record):
     successor: str = ""  # of a lost session: id of the one that follows it; empty: none does
     # id of the checkpoint with which it was ended: the session is asleep in it. Empty: it is not
     checkpoint: str = ""
+    # of a session that goes on at another host: the name of that machine. Empty: it does not
+    moved_to: str = ""
 
     @property
     def state(self) -> SessionState:
@@ -77,6 +79,8 @@ class Ending(Record):
 
     def sentence(self) -> str:
         """`ended: exit 0`, `lost with its host` or `lost: its keeper died`, with its successor."""
+        if self.moved_to:
+            return f"moved to {self.moved_to}"
         if self.checkpoint:
             return f"asleep in {self.checkpoint}"
         if self.lost is None:
@@ -87,6 +91,8 @@ class Ending(Record):
         return f"lost: {self.lost}{follows}"
 
     def __str__(self) -> str:
+        if self.moved_to:
+            return f"moved to {self.moved_to}"
         if self.checkpoint:
             return f"asleep ({self.checkpoint})"
         if self.lost is not None:

@@ -46,6 +46,7 @@ class JournalWriter:
     ) -> None:
         """Use `create` or `open`."""
         self.chain = chain
+        self.host_key = b""  # of the host that wrote it last, when it was opened
         self.cut: int | None = None  # bytes of a torn tail cut at opening; to be recorded
         # Entered while more of the disk is taken, with how much; raises StorageFailed if it may not
         # be. Not for a new segment: it takes about what the old one gives back.
@@ -102,6 +103,7 @@ class JournalWriter:
         index, end = _replay(chain, reader, verdict)
         try:
             writer = cls(directory, chain, sign, index, end, limit)
+            writer.host_key = verdict.host_key
             _clear_unfinished(directory)
             if verdict.outcome is VerdictKind.TORN_TAIL:
                 writer._cut(verdict, reader)

@@ -200,14 +200,12 @@ class Records:
 
     def proven(self, request: int, first: int, last: int) -> journal_messages.Proven:
         reader = JournalReader(self._directory)
-        began = next(reader.entries(1, 1), None)
-        if began is None or not isinstance(began.body, entries.Began):
-            raise JournalDamaged("the journal has no beginning", hint="`hold verify` tells more")
+        began = self._began(reader)
         last = last or self._last(reader)
         if not 1 <= first <= last:
             raise InvalidArgument(f"{first} to {last} is not a range of records")
         records = reader.records(first, last)
-        proof = prove(began.body, began.epoch, records, self._store.host_key.sign)
+        proof = prove(*began, records, self._store.host_key.sign)
         return journal_messages.Proven(request, proof.witness, proof.text())
 
     def certified(self) -> Certificate:
@@ -220,11 +218,22 @@ class Records:
             )
         last = min(self._known_through or verdict.last_seq, verdict.last_seq)
         life = life_of(reader.entries(1, last))
-        began = next(reader.entries(1, 1))
-        assert isinstance(began.body, entries.Began)  # life_of has looked
         host = self._store.host_key
-        proof = prove(began.body, began.epoch, reader.records(1, last), host.sign)
+        proof = prove(*self._began(reader), reader.records(1, last), host.sign)
         return certify(life, proof, now(), host.sign)
+
+    def _began(self, reader: JournalReader) -> tuple[entries.Began, int]:
+        """The entry in which the session's key named this host, and its epoch."""
+        first = next(reader.entries(1, 1), None)
+        if first is None or not isinstance(first.body, entries.Began):
+            raise JournalDamaged("the journal has no beginning", hint="`hold verify` tells more")
+        own = self._store.host_key.public
+        if first.body.host_key == own:
+            return first.body, first.epoch
+        for entry in reader.entries(1, self._last(reader)):  # it came here from another host
+            if isinstance(entry.body, entries.Began) and entry.body.host_key == own:
+                return entry.body, entry.epoch
+        return first.body, first.epoch
 
     def _last(self, reader: JournalReader) -> int:
         return self._known_through or reader.verify(self.session, check).last_seq
