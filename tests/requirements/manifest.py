@@ -1639,6 +1639,22 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_what_is_woken_at_once_is_still_found_at_its_relay",
             ),
             *_in(
+                "privileged/test_checkpoint_files",
+                "test_a_database_in_a_transaction_comes_back_from_a_session_that_ran_on",
+                "test_a_declared_directory_goes_back_with_its_session",
+                "test_what_others_changed_meanwhile_is_not_overwritten_unasked",
+                "test_a_restore_that_fails_puts_no_file_back",
+                "test_what_is_too_large_is_named_before_and_after",
+                "test_files_are_put_back_with_the_rights_of_the_session",
+            ),
+            *_in(
+                "unit/test_changed_files",
+                "test_what_the_session_wrote_goes_back_and_what_others_wrote_stays",
+                "test_what_was_asked_for_is_done_with_all",
+                "test_a_directory_becomes_what_it_was_and_nothing_is_lost",
+                "test_undone_it_is_as_if_nothing_had_been_put_back",
+            ),
+            *_in(
                 "privileged/test_restore_conflicts",
                 "test_it_runs_although_whoever_asked_for_the_restore_is_gone",
             ),

@@ -9,6 +9,7 @@ sessions.
     proc/            what the kernel knows of a session's processes
     shell/           shell integration: starting shells, their reports, their state
     ghostty/         screens, by libghostty-vt
+    captured_files/  files copied with a checkpoint, and put back
     criu/            finding or installing a CRIU that works here
     sqlite/, nats/   the coordination point, and the bus between relays; memory/ has their twins
     pty.py           terminals

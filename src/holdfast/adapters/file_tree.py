@@ -56,6 +56,12 @@ class ScanReader(NamedTuple):
     def may_list(self, found: os.stat_result) -> bool:
         return self._has(found, 5)
 
+    def may_read(self, found: os.stat_result) -> bool:
+        return self._has(found, 4)
+
+    def may_write(self, found: os.stat_result) -> bool:
+        return self._has(found, 2)
+
     def may_pass(self, found: os.stat_result) -> bool:
         return self._has(found, 1)
 

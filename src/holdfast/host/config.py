@@ -12,6 +12,7 @@ from holdfast.dial.address import relay_address
 from holdfast.host.coordination_point import terms_of
 from holdfast.model.errors import InvalidArgument
 from holdfast.model.limits import (
+    CAPTURE_MAX_BYTES,
     CHECKPOINT_QUOTA_BYTES,
     IDLE_CONTAINED_S,
     IDLE_MOVABLE_S,
@@ -58,6 +59,7 @@ class Config(Record):
     retention_bytes: int = RETENTION_BYTES  # and together use at most so much disk; 0: any amount
     checkpoint_store: str = ""  # a directory or a URL; default: in the host's state directory
     checkpoint_quota_bytes: int = CHECKPOINT_QUOTA_BYTES  # of all checkpoints; 0: any amount
+    capture_max_bytes: int = CAPTURE_MAX_BYTES  # of files, with one checkpoint; 0: none
     idle_movable_s: float = IDLE_MOVABLE_S  # unused for so long: evicted; 0: never
     idle_contained_s: float = IDLE_CONTAINED_S  # reported, and ended with idle_end; 0: never
     idle_plain_s: float = IDLE_PLAIN_S  # the same
@@ -90,8 +92,8 @@ class Config(Record):
         idle = (*self.idle_policy.after_s.values(), self.idle_warning_s, self.idle_resident_max)
         if not all(0 <= each < float("inf") for each in idle):
             raise InvalidArgument("what begins with idle_ must be 0 or more")
-        if self.checkpoint_quota_bytes < 0:
-            raise InvalidArgument("checkpoint_quota_bytes must be 0 or more")
+        if min(self.checkpoint_quota_bytes, self.capture_max_bytes) < 0:
+            raise InvalidArgument("checkpoint_quota_bytes and capture_max_bytes must be 0 or more")
         if self.checkpoint_store and not _is_place(self.checkpoint_store):
             raise InvalidArgument(
                 "checkpoint_store must be an absolute path or a URL such as s3://bucket/path"

@@ -294,7 +294,7 @@ class Daemon:
             CheckpointRequests(
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
-            PreflightRequests(),
+            PreflightRequests(self.home, self.config.capture_max_bytes),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 

@@ -513,6 +513,8 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     size: int  # bytes of the checkpoint
     reset: tuple[PeerReset, ...] = ()  # connections to peers outside: the first 64
     resets: int = 0  # how many there were
+    files_put_back: int = 0  # captured files that became again what they were
+    files_kept_in: tuple[str, ...] = ()  # where what was there instead is kept
 
 
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a

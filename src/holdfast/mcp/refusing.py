@@ -59,6 +59,7 @@ _NEXT = {
     "checkpoint_invalid": "nothing was restored: tell a person",
     "checkpoint_rolled_back": "the latest checkpoint is missing: ask a person before you take an "
     "older one",
+    "files_changed": "everything is as it was before: ask a person whether files are put back",
     "restore_failed": "everything is as it was before: tell a person the reason",
     "checkpoint_quota_reached": "checkpoints use all the room they may have: ask a person",
     "checkpoint_store_down": "the session runs on: try again later, or tell a person",

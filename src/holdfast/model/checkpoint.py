@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.model.captured_files import CapturePlan, LeftOut
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Record
 from holdfast.model.state import Level
@@ -81,6 +82,7 @@ class Checkpoint(CheckpointDescription):
     host: bytes  # public key of the host that signed it
     raw_bytes: int  # of all images
     stored_bytes: int  # that this one added to the store: compressed, and without known chunks
+    captured: CapturePlan = CapturePlan()  # which files it has, and which not
 
 
 class CheckpointFile(Record):
@@ -108,4 +110,8 @@ class CheckpointInfo(Record):
     stored_bytes: int = 0  # that it added to the store: compressed, and without what was there
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
+    files: int = 0  # captured with it: what was open for writing, and declared directories
+    file_bytes: int = 0  # of these files
+    left_out: tuple[LeftOut, ...] = ()  # what was not captured, and why: the first 20
+    left_out_count: int = 0  # how many these are in all
     journal_seq: int = 0  # the last entry of the session's journal that is part of it

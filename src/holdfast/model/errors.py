@@ -490,6 +490,13 @@ class RestoreFailed(HoldfastError):
     exit_status = 71
 
 
+class FilesChanged(RestoreFailed):
+    """Files of the session were changed by others since its checkpoint, and it is not said whether
+    they are to be put back. Everything is as it was before."""
+
+    code = "files_changed"
+
+
 class CheckpointRolledBack(CheckpointInvalid):
     """The store has only older checkpoints of this session than this host saved. The older one is
     used only if it is named by its id."""

@@ -219,6 +219,11 @@ JOURNAL_TYPED_ENTRIES = 1024  # the same to find who typed what since the last c
 JOURNAL_SEAL_S = 10.0  # the same in time, checked when something is recorded
 
 # -- checkpoints ----------------------------------------------------------------------------------
+# Of files captured with a checkpoint, unless `capture_max_bytes` says otherwise: they are copied
+# while the session stands still, some 50 ms for so much. What is larger is left out, and named.
+CAPTURE_MAX_BYTES = 64 << 20
+CAPTURE_FILES_MAX = 10_000  # below one declared directory: looking at each takes 10 us of that time
+CAPTURE_NAMED = 20  # files named where there may be thousands: the others are counted
 CHECKPOINT_NOTE_MAX_CHARS = 200  # shown in a table of them; a longer one is cut
 PROGRESS_AFTER_S = 0.4  # what is quicker is over before anybody could read how far it is
 PROGRESS_EVERY_S = 0.2  # between two `progress` events of the same work

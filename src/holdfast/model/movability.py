@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.model.captured_files import CapturePlan
 from holdfast.model.graph import Process
 from holdfast.model.record import Record
 from holdfast.model.state import Level
@@ -76,6 +77,7 @@ class Movability(Record):
     isa: str = ""  # instruction set of this machine
     kernel: str = ""  # its release
     needs: tuple[NeededFile, ...] = ()  # programs and libraries in use, if they were asked for
+    capture: CapturePlan | None = None  # files that a checkpoint would have; null: it can have none
 
 
 # -- what the judgement rests on ------------------------------------------------------------------

@@ -66,6 +66,15 @@ class RestorePhase(Record):
     ms: float  # how long it took, in milliseconds
 
 
+class RestoredFiles(Record):
+    """What a restore did with files that the checkpoint has."""
+
+    put_back: int = 0  # files that became what they were; those made since count too
+    kept_in: tuple[str, ...] = ()  # where what was there instead is kept
+    left: tuple[str, ...] = ()  # files that differ and were left as they are: the first 20
+    left_count: int = 0  # how many these are in all
+
+
 class RestoreReport(Record):
     """What a restore did."""
 
@@ -79,3 +88,4 @@ class RestoreReport(Record):
     reset: tuple[PeerReset, ...] = ()  # connections to peers outside, which were reset
     inputs_lost: int = 0  # recorded inputs that came after the checkpoint: not part of it
     kind: ContinuityKind = ContinuityKind.MEMORY  # what of the session goes on
+    files: RestoredFiles | None = None  # what was done with captured files

@@ -116,6 +116,7 @@ class Host:
         gate: bool = True,
         workspace: str = "",
         checkpoint_every_s: float = 0.0,
+        capture: Sequence[str] = (),
     ) -> SessionInfo:
         """Start a session. Not repeated when the connection is lost: it might start two."""
         request = m.Run(
@@ -135,6 +136,7 @@ class Host:
             gate,
             workspace,
             checkpoint_every_s,
+            tuple(capture),
         )
         return self.ask(request, m.Shown, once=True).info
 

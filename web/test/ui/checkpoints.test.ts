@@ -19,11 +19,17 @@ test('what a restore could not bring back is named', () => {
     phases: [],
     bytes: 1,
     kind: 'memory' as const,
+    files: null,
   }
   expect(notBack({ ...report, reset: [], inputs_lost: 0 })).toBe('')
   const reset = [{ local: '10.0.0.1:5', peer: '10.0.0.2:22', pid: 7, process: 'ssh' }]
   expect(notBack({ ...report, reset, inputs_lost: 1 })).toBe(
     'connections reset: 10.0.0.2:22; 1 input came after the checkpoint',
+  )
+  const files = { put_back: 2, kept_in: ['/srv/.holdfast-kept/ck-7'], left: ['/x'], left_count: 1 }
+  expect(notBack({ ...report, reset: [], inputs_lost: 0, files })).toBe(
+    '2 files were put back, what was there instead is in /srv/.holdfast-kept/ck-7; ' +
+      '1 file that differs was left',
   )
 })
 

@@ -212,6 +212,10 @@ function checkpoint(id: string, ago: number, note: string, bytes: number): Check
     stored_bytes: bytes / 4,
     frozen_ms: 33.6,
     total_ms: 410,
+    files: 0,
+    file_bytes: 0,
+    left_out: [],
+    left_out_count: 0,
     journal_seq: 300,
   }
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from holdfast.cli.text.sanitize import sanitize
-from holdfast.cli.text.table import amount
+from holdfast.cli.text.table import amount, counted
 from holdfast.model.movability import Movability, MoveFinding, MoveVerdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from holdfast.model.captured_files import CapturePlan
 
 _WORDS = {
     MoveVerdict.BLOCKS: "in the way",
@@ -24,6 +26,9 @@ def movability_lines(name: str, found: Movability) -> Iterator[str]:
         f"  a checkpoint would stop it for about {estimate.frozen_ms:.0f} ms "
         f"and save {amount(estimate.bytes)} of memory"
     )
+    capture = found.capture
+    if capture is not None:
+        yield from _capture_lines(capture)
     for finding in found.findings:
         yield from _finding("  ", finding)
     for process in found.processes:
@@ -36,6 +41,16 @@ def movability_lines(name: str, found: Movability) -> Iterator[str]:
     if unhindered:
         word = "process" if unhindered == 1 else "processes"
         yield f"  {unhindered} {others}{word} without findings"
+
+
+def _capture_lines(capture: CapturePlan) -> Iterator[str]:
+    if capture.files:
+        yield f"  and capture {counted(capture.files, 'file')}, {amount(capture.bytes)}"
+    for left in capture.left_out:
+        yield f"  not captured: {sanitize(left.path)}"
+        yield f"    {sanitize(left.why)}"
+    if unnamed := capture.left_out_count - len(capture.left_out):
+        yield f"  not captured: {unnamed} others"
 
 
 def _finding(indent: str, finding: MoveFinding) -> Iterator[str]:

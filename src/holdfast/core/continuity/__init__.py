@@ -1,5 +1,6 @@
 """A session's life beyond one host, and beyond the need for it.
 
+changed_files.py  which captured files a restore puts back
 idle.py         which sessions nobody uses, and what becomes of them
 migration.py    a move to another host, as its source and as its target see it
 movability.py   whether a session could be moved now, and what stands in the way

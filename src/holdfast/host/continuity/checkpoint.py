@@ -26,6 +26,7 @@ from holdfast.adapters.shell.report_fifo import look
 from holdfast.core import events as ev
 from holdfast.host import levels
 from holdfast.host.clock import now
+from holdfast.host.config import Config
 from holdfast.host.continuity.image_store import ImageStore
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
@@ -37,6 +38,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FileTaking
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.model.checkpoint import (
@@ -74,6 +76,9 @@ class CheckpointingHost(Protocol):
 
     @property
     def images(self) -> ImageStore: ...
+
+    @property
+    def config(self) -> Config: ...
 
 
 class _Captured:
@@ -136,6 +141,7 @@ class Making:
         self._directory = f"{host.home.state}/{_MAKING}/{self._id}"
         self._over = False
         self._captured: _Captured | None = None
+        self._files: FileTaking | None = None
         self._made: Checkpoint | None = None
 
     @property
@@ -178,6 +184,9 @@ class Making:
     async def _make(self) -> Checkpoint:
         try:
             os.makedirs(f"{self._directory}/{IMAGES}", mode=0o700)
+            most = self._host.config.capture_max_bytes
+            self._files = FileTaking(self._live.spec, self._host.home, most, self._directory)
+            await self._files.ahead()
             async with self._live.halts.undisturbed():
                 times = await self._dump()
             if not self._ends:
@@ -210,6 +219,8 @@ class Making:
             if not live.core.state.is_checkpointing:
                 raise CheckpointFailed(f"it is {live.core.state.phase} by now")
             self._captured = _Captured(live, self._host.home, tree)
+            assert self._files is not None
+            await self._files.finish()
             if self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
                 await self._store((boottime.now() - since) * 1000)
@@ -237,9 +248,10 @@ class Making:
     async def _store(self, frozen_ms: float) -> None:
         """Written, in the store, in the journal, on disk."""
         live, captured, images = self._live, self._captured, self._host.images
-        assert captured is not None
+        assert captured is not None and self._files is not None
         self._progress.phase("store")
         await asyncio.to_thread(captured.write, self._directory)
+        await asyncio.to_thread(self._files.write)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
             session=live.spec.id,
@@ -261,7 +273,9 @@ class Making:
             total_ms=round((boottime.now() - self._began) * 1000, 1),
         )
         directory, told = self._directory, self._progress.bytes
-        made = await images.save(description, directory, told, id=self._id)
+        made = await images.save(
+            description, directory, told, id=self._id, captured=self._files.summary
+        )
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
         )

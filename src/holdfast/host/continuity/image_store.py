@@ -34,6 +34,7 @@ from holdfast.host.continuity.image_job import ImageJob, Progress
 from holdfast.host.continuity.image_manifest import ZEROS, Manifest
 from holdfast.host.continuity.image_reader import ImageReader
 from holdfast.host.continuity.image_writer import ImageWriter
+from holdfast.model.captured_files import CapturePlan
 from holdfast.model.checkpoint import Checkpoint, CheckpointDescription, CheckpointId
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -84,13 +85,15 @@ class ImageStore:
         progress: Progress | None = None,
         *,
         id: CheckpointId | None = None,
+        captured: CapturePlan = CapturePlan(),  # noqa: B008 (a record is frozen)
     ) -> Checkpoint:
         """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
-        a new one that the caller has made; without it, one is made here."""
+        a new one that the caller has made; without it, one is made here. `captured`: what is said
+        of the session's files in it."""
         chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(chosen, description, directory, job), progress
+                lambda job: self._save(chosen, description, directory, job, captured), progress
             )
 
     async def load(
@@ -177,7 +180,12 @@ class ImageStore:
     # -- in threads ---------------------------------------------------------------------------
 
     def _save(
-        self, id: CheckpointId, description: CheckpointDescription, directory: str, job: ImageJob
+        self,
+        id: CheckpointId,
+        description: CheckpointDescription,
+        directory: str,
+        job: ImageJob,
+        captured: CapturePlan,
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
@@ -194,6 +202,7 @@ class ImageStore:
                 host=self._host.public,
                 raw_bytes=sum(file.size for file in table.files),
                 stored_bytes=writer.stored_bytes,
+                captured=captured,
             )
             manifest = Manifest(checkpoint, table_keys, table_bytes)
             sealed = manifest.sealed(self._cipher.manifest_key(checkpoint.session), self._host)

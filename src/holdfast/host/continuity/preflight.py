@@ -13,7 +13,9 @@ from holdfast.adapters.proc.terminal import identity
 from holdfast.core.continuity.movability import for_target, judge, lacking
 from holdfast.host import levels
 from holdfast.host.connection.operator_connection import OperatorConnection
+from holdfast.host.continuity.workspace_files import plan
 from holdfast.model.graph import Graph
+from holdfast.model.home import Home
 from holdfast.model.movability import HostAbility, Movability, MoveTarget
 from holdfast.model.spec import Place
 from holdfast.model.state import Level
@@ -28,6 +30,11 @@ class PlacedSpec(Protocol):
 
     @property
     def level(self) -> Level: ...
+
+    @property
+    def capture(self) -> tuple[str, ...]:
+        """Directories that its checkpoints have."""
+        ...
 
 
 class TerminalFds(Protocol):
@@ -50,6 +57,9 @@ class MovableSession(Protocol):
 class PreflightRequests:
     """Handlers of one host."""
 
+    def __init__(self, home: Home, capture_max_bytes: int) -> None:
+        self._home, self._capture_max = home, capture_max_bytes
+
     async def can_move(
         self, _: OperatorConnection, request: m.CanMove, live: MovableSession
     ) -> m.CanMoveShown:
@@ -58,6 +68,11 @@ class PreflightRequests:
             found = await asyncio.to_thread(_look, live, master, files=request.files)
         finally:
             os.close(master)
+        if live.spec.level.reaches(Level.MOVABLE):
+            files = await asyncio.to_thread(
+                plan, live.spec.place, live.spec.capture, self._home, self._capture_max
+            )
+            found = found.replace(capture=files)
         if request.target is not None:
             found = for_target(found, request.target)
         return m.CanMoveShown(request.id, found)

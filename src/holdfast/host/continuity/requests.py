@@ -11,6 +11,7 @@ from holdfast.host.continuity.restore import check_may_come_back
 from holdfast.host.revival import Revival
 from holdfast.host.session_store import Stored
 from holdfast.model.actor import Actor
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId, CheckpointInfo
 from holdfast.model.envelope import Right
 from holdfast.model.errors import InvalidArgument, NoSuchCheckpoint
@@ -57,7 +58,7 @@ class CheckpointActions(Protocol):
     ) -> Checkpoint: ...
 
     async def restore(
-        self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool
+        self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]: ...
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
@@ -144,7 +145,7 @@ class CheckpointRequests:
             self._actors.authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
         with operator.waiting_for(info.id):
             live, report = await self._continuity.restore(
-                checkpoint, actor.id, host_is_dead=request.host_is_dead
+                checkpoint, actor.id, host_is_dead=request.host_is_dead, files=request.files
             )
         return Restored(request.id, live.info(), report)
 
@@ -199,6 +200,10 @@ class CheckpointRequests:
             stored_bytes=made.stored_bytes,
             frozen_ms=made.frozen_ms,
             total_ms=round(made.total_ms, 1),
+            files=made.captured.files,
+            file_bytes=made.captured.bytes,
+            left_out=made.captured.left_out,
+            left_out_count=made.captured.left_out_count,
             journal_seq=made.journal_seq,
         )
 

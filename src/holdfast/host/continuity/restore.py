@@ -30,6 +30,7 @@ from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.host import levels
+from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
@@ -41,6 +42,7 @@ from holdfast.host.continuity.restore_facts import (
     UNTYPED,
     RestoreFacts,
 )
+from holdfast.host.continuity.workspace_files import FilesToPutBack
 from holdfast.host.keeper_link import Collected, KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
@@ -50,6 +52,7 @@ from holdfast.host.session_store import Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointKind
 from holdfast.model.errors import (
     CheckpointInvalid,
@@ -83,11 +86,12 @@ async def restore(
     progress: WorkProgress,
     *,
     host_is_dead: bool = False,
+    files: RestoreFiles = RestoreFiles.ASK,
 ) -> tuple[LiveSession, RestoreReport]:
     """On behalf of this actor, which may; and which attests, with `host_is_dead`, that no other
     host has the session, whatever the record of its lease says. Raises CheckpointInvalid,
     RestoreFailed, and what says that the session cannot come back."""
-    return await _Restore(daemon, checkpoint, actor, progress, host_is_dead).run()
+    return await _Restore(daemon, checkpoint, actor, progress, host_is_dead, files).run()
 
 
 def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
@@ -116,9 +120,10 @@ class _Restore:
         actor: str,
         progress: WorkProgress,
         host_is_dead: bool,
+        files: RestoreFiles,
     ) -> None:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
-        self._progress, self._host_is_dead = progress, host_is_dead
+        self._progress, self._host_is_dead, self._files = progress, host_is_dead, files
         self._session = checkpoint.session
         self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
         self._phases: list[RestorePhase] = []
@@ -141,10 +146,14 @@ class _Restore:
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
             await self._judge(kept)
+            stopped_at = stored.info.ended_at or self._checkpoint.created_at
+            files = await workspace_files.compare(
+                self._directory, daemon.home, self._files, stopped_at
+            )
             self._passed("check")
             name = daemon.registry.reserve(stored.uid, stored.info.name, "")
             try:
-                return await self._restore(stored, facts, kept, before, lost)
+                return await self._restore(stored, facts, kept, before, lost, files)
             finally:
                 daemon.registry.settle(stored.uid, name)
         except OSError as error:
@@ -210,7 +219,13 @@ class _Restore:
             raise GateRefused(refusal_text(verdict))
 
     async def _restore(
-        self, stored: Stored, facts: RestoreFacts | None, kept: StateBlob, before: int, lost: int
+        self,
+        stored: Stored,
+        facts: RestoreFacts | None,
+        kept: StateBlob,
+        before: int,
+        lost: int,
+        files: FilesToPutBack,
     ) -> tuple[LiveSession, RestoreReport]:
         daemon, checkpoint = self._daemon, self._checkpoint
         self._progress.phase("start")
@@ -227,6 +242,9 @@ class _Restore:
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
             bell = self._prepare(undo, kept, epoch)
+            put_back = await workspace_files.put_back(
+                files, self._directory, kept.spec.uid, checkpoint.id, undo
+            )
             if facts is None:
                 restored = await self._launch_again(kept, epoch, undo)
             else:
@@ -243,6 +261,7 @@ class _Restore:
                 reset=restored.reset,
                 inputs_lost=lost,
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
+                files=put_back,
             )
             live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
             live.deposit()
@@ -418,6 +437,8 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         size=report.bytes,
         reset=report.reset[:RESETS_RECORDED],
         resets=len(report.reset),
+        files_put_back=report.files.put_back if report.files else 0,
+        files_kept_in=report.files.kept_in if report.files else (),
     )
 
 

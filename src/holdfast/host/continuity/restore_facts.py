@@ -6,6 +6,7 @@ store keeps and gives back as it was.
     parcel       the session's state blob, as its keeper had it
     memory       its shared memory: output, ledger, screen
     untyped      input in custody that the terminal had not taken
+    files/, captured  the session's files (workspace_files.py)
     shell-state  what its shell had reported about itself
 """
 

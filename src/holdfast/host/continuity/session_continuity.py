@@ -16,6 +16,7 @@ from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.host.continuity.progress import WorkProgress
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import HOST_ACTOR, SessionId
@@ -61,22 +62,29 @@ class SessionContinuity:
         return await _carried_on(_told(making.run(), progress), lambda: making.may_be_stopped)
 
     async def restore(
-        self, found: Checkpoint, actor: str, *, host_is_dead: bool = False
+        self,
+        found: Checkpoint,
+        actor: str,
+        *,
+        host_is_dead: bool = False,
+        files: RestoreFiles = RestoreFiles.ASK,
     ) -> tuple[LiveSession, RestoreReport]:
         """See restore.py. Whether the actor may is the caller's matter. It is done also if the
         caller leaves: a launcher at work cannot be stopped, and nothing else may happen to the
         session meanwhile."""
-        return await _carried_on(self._restore(found, actor, host_is_dead), lambda: False)
+        return await _carried_on(self._restore(found, actor, host_is_dead, files), lambda: False)
 
     async def _restore(
-        self, found: Checkpoint, actor: str, host_is_dead: bool
+        self, found: Checkpoint, actor: str, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]:
         with self._alone(found.session):
             stored = restore.check_may_come_back(
                 self._daemon.store.tombstone(found.session), found.session
             )
             progress = self._progress(stored, found.session, stored.info.name, "restore")
-            work = restore.restore(self._daemon, found, actor, progress, host_is_dead=host_is_dead)
+            work = restore.restore(
+                self._daemon, found, actor, progress, host_is_dead=host_is_dead, files=files
+            )
             live, report = await _told(work, progress)
         event = _rehomed(live, report, found)
         for operator in live.presence.recipients():

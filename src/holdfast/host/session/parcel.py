@@ -45,6 +45,7 @@ class SessionSpec(Record):
     gate_keys: bool = False  # its shell has those of the gate, too
     checkpoint_every_s: float = 0.0  # seconds between checkpoints that nobody asks for; 0: none
     workspace: str = ""  # what policies call so; empty when an earlier version started it: its cwd
+    capture: tuple[str, ...] = ()  # directories that are captured with its checkpoints
 
     @property
     def process_tag(self) -> SessionId:

@@ -245,6 +245,7 @@ async def _start(
             gate_keys=integration is not None,
             workspace=run.workspace or cwd,
             checkpoint_every_s=run.checkpoint_every_s,
+            capture=_captured(run),
         )
         blob = StateBlob(known, size).blob()
         if len(blob) > _BLOB_MAX_BYTES:
@@ -305,7 +306,7 @@ def _default_shell(configured: str, user: pwd.struct_passwd, run: Run) -> str:
 
 
 def _check(run: Run, argv: tuple[str, ...]) -> None:
-    words = [*argv, *run.env, *run.env.values(), run.cwd, run.workspace]
+    words = [*argv, *run.env, *run.env.values(), run.cwd, run.workspace, *run.capture]
     if any("\0" in word for word in words):
         raise InvalidArgument("a command or environment cannot contain a zero byte")
     if any(not key or "=" in key for key in run.env):
@@ -315,7 +316,7 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
     if sum(len(os.fsencode(word)) + 1 for word in words) > ARGV_MAX_BYTES:
         raise LimitReached(f"command and environment are over {ARGV_MAX_BYTES} bytes")
     if (
-        sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd, run.workspace))
+        sum(len(os.fsencode(word)) + 1 for word in (*argv, run.cwd, run.workspace, *run.capture))
         > ARGV_KEPT_MAX_BYTES
     ):
         raise LimitReached(f"the command is over {ARGV_KEPT_MAX_BYTES} bytes")
@@ -332,6 +333,22 @@ def _check(run: Run, argv: tuple[str, ...]) -> None:
         raise InvalidArgument("the working directory must be an absolute path")
     if run.workspace and not run.workspace.startswith("/"):
         raise InvalidArgument("the workspace must be an absolute path")
+    for path in run.capture:
+        if not (path.startswith("/") and os.path.isdir(path)):
+            raise InvalidArgument(
+                f"there is no directory {path} that could be captured", hint="--capture DIR"
+            )
+
+
+def _captured(run: Run) -> tuple[str, ...]:
+    """Really, so that no link leads elsewhere later; of one inside another only that."""
+    declared = (*run.capture, *((run.workspace,) if run.workspace else ()))
+    found = sorted({os.path.realpath(path) for path in declared})
+    return tuple(
+        path
+        for path in found
+        if not any(other != path and is_within(path, other) for other in found)
+    )
 
 
 def _level(configured: Level | None, wanted: Level | None, highest: Level) -> Level:

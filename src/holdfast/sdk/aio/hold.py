@@ -14,6 +14,7 @@ from contextlib import aclosing
 from typing import Any
 
 from holdfast.model.approval_info import ApprovalInfo
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.errors import InvalidArgument, NameTaken
 from holdfast.model.graph import Process
 from holdfast.model.info import HostInfo, SessionInfo
@@ -73,15 +74,19 @@ class Hold:
         request = checkpoints.ListCheckpoints(0, session or "")
         return (await self._link.ask(request, checkpoints.CheckpointList)).checkpoints
 
-    async def restore(self, target: Checkpoint | str, *, cold: bool = False) -> Session:
+    async def restore(
+        self, target: Checkpoint | str, *, cold: bool = False, files: str = "ask"
+    ) -> Session:
         """Restore a session that is asleep or was lost, from a checkpoint or, given its name or id,
         from its latest one: the same id and processes, in the next epoch. `Session.restored` says
         what could not come back: connections that were reset, and inputs newer than the checkpoint.
+        `files`: whether captured files are put back (`restore`), all stay as they are (`keep`), or
+        FilesChanged is raised where others than the session changed one that it has open (`ask`).
         If it fails, RestoreFailed says why and everything is as it was. `cold` starts its command
         again instead, as a new session that follows it; the old one can be restored no more. Not
         repeated when the connection is lost: look at the session first."""
         name = target.id if isinstance(target, Checkpoint) else target
-        request = checkpoints.Restore(0, name, cold)
+        request = checkpoints.Restore(0, name, cold, files=RestoreFiles(files))
         done = await self._link.ask(request, checkpoints.Restored, once=True)
         session = Session(self._link, done.info)
         session.restored = done.report
@@ -126,12 +131,14 @@ class Hold:
         gate: bool = True,
         workspace: str = "",
         checkpoint_every: float = 0.0,
+        capture: Sequence[str] = (),
         extra_env: Mapping[str, str] | None = None,
         exist_ok: bool = False,
     ) -> Session:
         """Start a session; an empty `argv` is your login shell. `env` is all of its environment;
         None: this program's own, when the host is on this machine; `extra_env` is added to it.
         `checkpoint_every`: seconds between checkpoints that the host makes by itself; 0: none.
+        `capture`: directories that each checkpoint has, as it has a `workspace` that is given.
         `exist_ok`: a live session that has the `name` already is given instead, whatever it runs.
         Not repeated when the connection is lost: it might start two, so HostLost says to look
         first."""
@@ -157,6 +164,7 @@ class Hold:
             gate,
             workspace,
             checkpoint_every,
+            tuple(capture),
         )
         try:
             return Session(self._link, (await self._link.ask(request, m.Shown, once=True)).info)

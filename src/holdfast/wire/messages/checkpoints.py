@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import CheckpointInfo
 from holdfast.model.ids import SessionId
 from holdfast.model.info import SessionInfo
@@ -47,6 +48,9 @@ class Restore(Request, tag="restore"):
     # the actor attests that no other host has the session, whatever the record of its lease says.
     # Needs the right `grant` there too; journal and record keep who said so
     host_is_dead: bool = False
+    # what becomes of captured files that differ from those on disk; `ask` may fail with
+    # `files_changed`
+    files: RestoreFiles = RestoreFiles.ASK
 
 
 class CheckpointMade(Answer, tag="checkpoint_made"):

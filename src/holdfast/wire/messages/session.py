@@ -90,6 +90,9 @@ class Run(Request, tag="run"):
     # seconds between checkpoints that the host makes by itself, at least `CHECKPOINT_EVERY_MIN_S`;
     # 0: none. `level_unavailable` below `movable`
     checkpoint_every_s: float = 0.0
+    # absolute paths of directories that are captured with each checkpoint, besides `workspace`
+    # where that is given
+    capture: tuple[str, ...] = ()
 
 
 class ListSessions(Request, tag="list"):

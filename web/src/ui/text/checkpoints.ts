@@ -15,13 +15,23 @@ export function whenAndWho({ at, actor, note, bytes }: CheckpointInfo, now: numb
   return `Made ${ago(at, now)} by ${actor || 'the host'}${why}, ${bytesText(bytes)}.`
 }
 
-/** What could not come back, for a notice; empty when all did. */
-export function notBack({ reset, inputs_lost }: RestoreReport): string {
+/** What could not come back, and what became of files, for a notice; empty when there is nothing. */
+export function notBack({ reset, inputs_lost, files }: RestoreReport): string {
   const said = []
   if (reset.length > 0) said.push(`connections reset: ${reset.map(({ peer }) => peer).join(', ')}`)
-  if (inputs_lost > 0)
-    said.push(`${inputs_lost} ${inputs_lost === 1 ? 'input' : 'inputs'} came after the checkpoint`)
+  if (inputs_lost > 0) said.push(`${counted(inputs_lost, 'input', 'inputs')} came after the checkpoint`)
+  if (files && files.put_back > 0) {
+    const kept = files.kept_in.length > 0
+    const where = kept ? `, what was there instead is in ${files.kept_in.join(', ')}` : ''
+    said.push(`${counted(files.put_back, 'file was', 'files were')} put back${where}`)
+  }
+  if (files && files.left_count > 0)
+    said.push(`${counted(files.left_count, 'file that differs was', 'files that differ were')} left`)
   return said.join('; ')
+}
+
+function counted(number: number, one: string, several: string): string {
+  return `${number} ${number === 1 ? one : several}`
 }
 
 const OVERDUE_S = 60 // a host that did not do it by then had a reason

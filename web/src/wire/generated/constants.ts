@@ -51,6 +51,7 @@ export type ErrorCode =
   | 'coordination_down'
   | 'envelope_expired'
   | 'fenced'
+  | 'files_changed'
   | 'gate_held'
   | 'gate_refused'
   | 'grant_expired'

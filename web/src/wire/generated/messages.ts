@@ -372,6 +372,7 @@ export interface Requests {
       gate?: boolean // at level `contained`: under the system call filter of the exec gate, without which policies do not reach what its programs execute and write. False: io_uring, typing into the terminal by TIOCSTI and debugging the session's own shell work inside
       workspace?: string // absolute path: the directory that policies of the gate call the session's workspace; empty is its working directory
       checkpoint_every_s?: number // seconds between checkpoints that the host makes by itself, at least `CHECKPOINT_EVERY_MIN_S`; 0: none. `level_unavailable` below `movable`
+      capture?: string[] // absolute paths of directories that are captured with each checkpoint, besides `workspace` where that is given
     }
     answer: 'shown'
   }
@@ -755,6 +756,7 @@ export interface Requests {
       target: string // id of a checkpoint; or name or id of a session, whose latest one is taken
       cold?: boolean // start its command again instead, as `revive` does: a new session that follows it. The old one is closed for good
       host_is_dead?: boolean // the actor attests that no other host has the session, whatever the record of its lease says. Needs the right `grant` there too; journal and record keep who said so
+      files?: v.RestoreFiles // what becomes of captured files that differ from those on disk; `ask` may fail with `files_changed`
     }
     answer: 'restored'
   }

@@ -33,6 +33,9 @@ export type Level = 'plain' | 'contained' | 'movable'
 /** How an actor had a part in an effect. */
 export type Part = 'trigger' | 'typed' | 'input' | 'state' | 'file' | 'shaped'
 
+/** What a restore does with captured files that differ from those on disk. */
+export type RestoreFiles = 'ask' | 'keep' | 'restore'
+
 /** One thing that an actor may do in a session. */
 export type Right =
   | 'observe'
@@ -239,6 +242,13 @@ export const change = record({
 })
 export interface Change extends Value<typeof change> {}
 
+/** A file or directory that a checkpoint does not have. */
+export const leftOut = record({
+  path: text, // absolute
+  why: text, // the reason
+})
+export interface LeftOut extends Value<typeof leftOut> {}
+
 /** A checkpoint, as people and programs see it. */
 export const checkpointInfo = record({
   id: text, // its id, which `hold restore` takes
@@ -253,6 +263,10 @@ export const checkpointInfo = record({
   stored_bytes: withDefault(int, 0), // that it added to the store: compressed, and without what was there
   frozen_ms: withDefault(float, 0), // how long the session stood still
   total_ms: withDefault(float, 0), // how long it took in all
+  files: withDefault(int, 0), // captured with it: what was open for writing, and declared directories
+  file_bytes: withDefault(int, 0), // of these files
+  left_out: withDefault(list(leftOut), []), // what was not captured, and why: the first 20
+  left_out_count: withDefault(int, 0), // how many these are in all
   journal_seq: withDefault(int, 0), // the last entry of the session's journal that is part of it
 })
 export interface CheckpointInfo extends Value<typeof checkpointInfo> {}
@@ -570,6 +584,15 @@ export const restorePhase = record({
 })
 export interface RestorePhase extends Value<typeof restorePhase> {}
 
+/** What a restore did with files that the checkpoint has. */
+export const restoredFiles = record({
+  put_back: withDefault(int, 0), // files that became what they were; those made since count too
+  kept_in: withDefault(list(text), []), // where what was there instead is kept
+  left: withDefault(list(text), []), // files that differ and were left as they are: the first 20
+  left_count: withDefault(int, 0), // how many these are in all
+})
+export interface RestoredFiles extends Value<typeof restoredFiles> {}
+
 /** What a restore did. */
 export const restoreReport = record({
   checkpoint: text, // id of the checkpoint; empty when the session was started cold
@@ -580,6 +603,7 @@ export const restoreReport = record({
   reset: withDefault(list(peerReset), []), // connections to peers outside, which were reset
   inputs_lost: withDefault(int, 0), // recorded inputs that came after the checkpoint: not part of it
   kind: withDefault(openEnum<ContinuityKind>(), 'memory'), // what of the session goes on
+  files: optional(restoredFiles), // what was done with captured files
 })
 export interface RestoreReport extends Value<typeof restoreReport> {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.progress import progress_line
+from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import amount
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import CheckpointMade, MakeCheckpoint
@@ -40,5 +41,11 @@ def run(options: Options) -> None:
         f"{made.id}  {made.name} ({made.session[:8]}), {amount(made.bytes)}, "
         f"frozen for {made.frozen_ms:.0f} ms"
     )
+    if made.files:
+        print(f"  files captured: {made.files}, {amount(made.file_bytes)}")
+    for left in made.left_out:
+        print(f"  not captured: {sanitize(left.path)}: {sanitize(left.why)}")
+    if others := made.left_out_count - len(made.left_out):
+        print(f"  not captured: {others} others")
     if options.end:
         print(f"{made.name} is asleep; `hold restore {made.name}` restores it")

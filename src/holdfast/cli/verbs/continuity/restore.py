@@ -6,7 +6,8 @@ from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
-from holdfast.model.restore import ContinuityKind, RestoreReport
+from holdfast.model.captured_files import RestoreFiles
+from holdfast.model.restore import ContinuityKind, RestoredFiles, RestoreReport
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import Restore, Restored
 
@@ -28,6 +29,14 @@ def parser() -> Parser:
         "--i-know-the-host-is-dead",
         help="take a re-homeable session on your word that no other host has it; recorded",
     )
+    parser.add_argument(
+        "--files",
+        choices=["keep", "restore"],
+        default="ask",
+        help="captured files that differ now: leave them, or put them back and keep beside what "
+        "is there; default: put back what the session itself changed after the checkpoint, and "
+        "refuse if others changed a file that it has open",
+    )
     parser.add_json()
     parser.add_value("target", "CHECKPOINT|NAME", "a checkpoint, or a session's name or whole id")
     return parser
@@ -36,7 +45,7 @@ def parser() -> Parser:
 def run(options: Options) -> None:
     with progress_line() as told, Host(client="hold restore", on_progress=told) as host:
         dead = options.i_know_the_host_is_dead
-        request = Restore(0, options.target, options.cold, dead)
+        request = Restore(0, options.target, options.cold, dead, RestoreFiles(options.files))
         restored = host.ask(request, Restored, once=True)
     info, report = restored.info, restored.report
     if options.json:
@@ -54,5 +63,18 @@ def _say_what_is_missing(report: RestoreReport) -> None:
     if report.inputs_lost:
         lost = counted(report.inputs_lost, "recorded input")
         print(f"  not part of it: {lost} that came after the checkpoint")
+    if report.files is not None:
+        _say_what_became_of_files(report.files)
     for each in report.reset:
         print(f"  reset: {each.local} to {each.peer}, of {sanitize(each.process)} ({each.pid})")
+
+
+def _say_what_became_of_files(files: RestoredFiles) -> None:
+    if files.put_back:
+        print(f"  files put back: {files.put_back}")
+    for path in files.kept_in:
+        print(f"    what was there instead is in {sanitize(path)}")
+    if files.left_count:
+        print(f"  files that differ from the checkpoint, left as they are: {files.left_count}")
+    for path in files.left:
+        print(f"    {sanitize(path)}")

@@ -60,8 +60,12 @@ def parser() -> Parser:
     parser.add_value(
         "--workspace",
         "DIR",
-        "the directory that policies call its workspace; default: its working directory",
+        "the directory that policies call its workspace; default: its working directory. Given "
+        "here, it is captured with checkpoints",
         default="",
+    )
+    parser.add_values(
+        "--capture", "DIR", "capture this directory with checkpoints; may be repeated"
     )
     parser.add_value(
         "--checkpoint-every",
@@ -101,8 +105,9 @@ def run(options: Options) -> int:
             rehomeable=options.rehomeable,
             with_keys=options.with_keys,
             gate=options.gate == "on",
-            workspace=_workspace(options),
+            workspace=_absolute(options.workspace),
             checkpoint_every_s=options.checkpoint_every,
+            capture=[_absolute(each) for each in options.capture],
         )
         if options.detach or not (sys.stdin.isatty() and sys.stdout.isatty()):
             print(info.id)
@@ -147,10 +152,10 @@ def _directory(options: Options) -> str:
         ) from None
 
 
-def _workspace(options: Options) -> str:
-    if os.environ.get("HOLDFAST_ON") or not options.workspace:
-        return str(options.workspace)
-    return os.path.abspath(str(options.workspace))
+def _absolute(directory: str) -> str:
+    if os.environ.get("HOLDFAST_ON") or not directory:
+        return directory
+    return os.path.abspath(directory)
 
 
 def _environment(options: Options) -> dict[str, str]:
