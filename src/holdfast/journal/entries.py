@@ -44,7 +44,8 @@ class UnknownEntry(Body):
 
 
 class Began(Body, tag="began", lifecycle=True):
-    """The first entry: which session this is, and which host writes its journal."""
+    """Which session this is, and which host writes its journal from here on: the first entry, and
+    the first one of each other host that the session came to."""
 
     session: str
     session_key: bytes  # public; the id is derived from it
@@ -515,6 +516,8 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     resets: int = 0  # how many there were
     files_put_back: int = 0  # captured files that became again what they were
     files_kept_in: tuple[str, ...] = ()  # where what was there instead is kept
+    # what the actor attested; the host that had it is dead: it was handed to that one. "": nothing
+    attested: str = ""
 
 
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a

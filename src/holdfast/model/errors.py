@@ -180,18 +180,17 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
+class SessionMoved(SessionEnded):
+    """The session goes on at another host, which the message names."""
+
+    code = "session_moved"
+    exit_status = 66
+
+
 class SessionAsleep(SessionEnded):
     """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
 
     code = "session_asleep"
-
-
-class SessionElsewhere(SessionEnded):
-    """The session lives on another host, or that host has everything of it. The message names the
-    host."""
-
-    code = "session_elsewhere"
-    exit_status = 75
 
 
 class SessionBusy(HoldfastError):
@@ -569,6 +568,11 @@ def session_over(
 ) -> SessionEnded:
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
+    if ending is not None and ending.moved_to:
+        return SessionMoved(
+            f"{what} has moved to {ending.moved_to}",
+            hint=f"`hold attach {ending.moved_to}/NAME` attaches to it there",
+        )
     if ending is not None and ending.checkpoint:
         restore = f"`hold restore {ending.checkpoint}` restores it"
         return SessionAsleep(f"{what} is asleep", hint=restore)

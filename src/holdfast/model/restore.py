@@ -35,6 +35,7 @@ class MountMark(Record):
     cookie: str
     path: str
     kind: MountKind
+    source: str = ""  # what is bound there, of one that is bound; empty: what is at this path here
 
 
 class DumpedTree(Record):

@@ -291,7 +291,7 @@ def _lay_out(order: RestoreOrder) -> None:
         if mark.kind is MountKind.HOST and mark.path not in present:
             raise OSError(0, f"{mark.path}, a file system of the host, is not mounted now")
         if mark.kind in (MountKind.HOST, MountKind.KEPT):
-            binds[mark.cookie] = syscalls.bind_by_descriptor(mark.path)
+            binds[mark.cookie] = syscalls.bind_by_descriptor(mark.source or mark.path)
     enter_private_run(order.facts)
     os.mkdir(_ROOT)
     syscalls.move_mount(root, _ROOT)
@@ -300,7 +300,7 @@ def _lay_out(order: RestoreOrder) -> None:
         os.mkdir(_part(mark))
         match mark.kind:
             case MountKind.HOST | MountKind.KEPT:
-                if not os.path.isdir(mark.path):
+                if not os.path.isdir(mark.source or mark.path):
                     os.rmdir(_part(mark))
                     os.close(os.open(_part(mark), os.O_CREAT | os.O_WRONLY))
                 syscalls.move_mount(binds[mark.cookie], _part(mark))

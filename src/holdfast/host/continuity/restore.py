@@ -29,6 +29,7 @@ from holdfast.adapters.session_memory.output_ring import make_conduit
 from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
+from holdfast.core.turn.machine import SavedTurn
 from holdfast.host import levels
 from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
@@ -48,7 +49,7 @@ from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session.recovery import RestoredLife, recover
-from holdfast.host.session_store import Stored
+from holdfast.host.session_store import CameFrom, Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
@@ -66,8 +67,15 @@ from holdfast.model.errors import (
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
-from holdfast.model.restore import ContinuityKind, RestorePhase, RestoreReport
+from holdfast.model.restore import (
+    ContinuityKind,
+    DumpedTree,
+    MountKind,
+    RestorePhase,
+    RestoreReport,
+)
 from holdfast.model.spec import Place
+from holdfast.model.state import Level
 from holdfast.ports.launch import RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
@@ -76,6 +84,7 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
+ATTESTED = "the host that had it is dead"
 _RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
 
 
@@ -110,6 +119,43 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
     return stored
 
 
+async def judge(
+    daemon: Daemon,
+    actor: str,
+    session: SessionId,
+    name: str,
+    labels: tuple[str, ...],
+    level: Level,
+    epoch: int,
+    cwd: str,
+    *,
+    text: str,
+    workspace: str = "",
+) -> None:
+    """A policy may refuse it. Nothing can wait for an approval in a session that does not live."""
+    policy = daemon.gate_judge
+    if not policy.policy.in_force(session, labels):
+        return
+    asker = daemon.actors.authority.actor(ActorId(actor))
+    assert asker is not None, "it has rights"
+    effect = ProposedEffect(
+        session,
+        name,
+        labels,
+        level,
+        epoch,
+        EffectKind.CHECKPOINT,
+        asker.id,
+        (Contributor(asker.id, asker.name, asker.kind, Part.TRIGGER),),
+        text=text,
+        cwd=cwd,
+        workspace=workspace or cwd,
+    )
+    verdict = strictest([await policy.judge(effect)])
+    if verdict.outcome is not Outcome.ALLOW:
+        raise GateRefused(refusal_text(verdict))
+
+
 class _Restore:
     """One of them."""
 
@@ -135,6 +181,7 @@ class _Restore:
         check_machine(self._checkpoint)
         self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
+        before = max(before, stored.attested_epoch)
         try:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
@@ -145,6 +192,8 @@ class _Restore:
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            if stored.came_from is not None:
+                kept = kept.replace(turn=self._turn_here(kept.turn, stored.came_from))
             await self._judge(kept)
             stopped_at = stored.info.ended_at or self._checkpoint.created_at
             files = await workspace_files.compare(
@@ -160,6 +209,31 @@ class _Restore:
             raise RestoreFailed(f"it cannot be restored: {why_not(error)}") from error
         finally:
             await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    def _turn_here(self, turn: SavedTurn | None, origin: CameFrom) -> SavedTurn | None:
+        """With the actors that this host knows. Whoever had it brought is another one here; all
+        others are who they are, by their keys."""
+        if turn is None:
+            return None
+        authority = self._daemon.actors.authority
+
+        def here(actor: str) -> ActorId:
+            return ActorId(origin.actor_here if actor == origin.actor_there else actor)
+
+        holder = here(turn.holder) if turn.holder else None
+        if holder is None or authority.actor(holder) is None:
+            holder = None  # nobody could give it back here
+        queue = tuple(
+            each.replace(actor=here(each.actor))
+            for each in turn.queue
+            if holder and authority.actor(here(each.actor)) is not None
+        )
+        return turn.replace(
+            holder=holder,
+            queue=queue,
+            holders=tuple(map(here, turn.holders)),
+            command_of=None if turn.command_of is None else here(turn.command_of),
+        )
 
     def _file(self, name: str) -> bytes:
         with open(f"{self._directory}/{name}", "rb") as file:
@@ -193,30 +267,19 @@ class _Restore:
         return epoch, inputs
 
     async def _judge(self, kept: StateBlob) -> None:
-        """A policy may refuse it. Nothing can wait for an approval in a session that does not
-        live."""
-        daemon, spec = self._daemon, kept.spec
-        judge = daemon.gate_judge
-        if not judge.policy.in_force(spec.id, spec.labels):
-            return
-        actor = daemon.actors.authority.actor(ActorId(self._actor))
-        assert actor is not None, "it has rights"
-        effect = ProposedEffect(
+        spec = kept.spec
+        await judge(
+            self._daemon,
+            self._actor,
             spec.id,
             spec.name,
             spec.labels,
             spec.level,
             spec.epoch,
-            EffectKind.CHECKPOINT,
-            actor.id,
-            (Contributor(actor.id, actor.name, actor.kind, Part.TRIGGER),),
+            spec.cwd,
+            workspace=spec.workspace,
             text="restore",
-            cwd=spec.cwd,
-            workspace=spec.workspace or spec.cwd,
         )
-        verdict = strictest([await judge.judge(effect)])
-        if verdict.outcome is not Outcome.ALLOW:
-            raise GateRefused(refusal_text(verdict))
 
     async def _restore(
         self,
@@ -238,6 +301,7 @@ class _Restore:
                     before,
                     self._actor,
                     host_is_dead=self._host_is_dead,
+                    handed_by=stored.came_from.host if stored.came_from else "",
                 )
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
@@ -263,7 +327,7 @@ class _Restore:
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
                 files=put_back,
             )
-            live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
+            live = self._revive(kept, restored, bell, stored, epoch, leasing, report)
             live.deposit()
             undo.pop_all()
         # From here on it is in custody, and alive, whether or not somebody still waits for it.
@@ -308,7 +372,7 @@ class _Restore:
             uid=kept.spec.uid,
             size=facts.size,
             before=kept.spec.place,
-            tree=facts.tree,
+            tree=_in_this_home(facts.tree, daemon.home.run),
             unread=facts.unread.hex(),
         )
         images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -344,7 +408,7 @@ class _Restore:
         kept: StateBlob,
         restored: RestoredTree,
         bell: int,
-        name: str,
+        stored: Stored,
         epoch: int,
         leasing: SessionLease | None,
         report: RestoreReport,
@@ -352,7 +416,7 @@ class _Restore:
         """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
         daemon, launched = self._daemon, restored.launched
         # It keeps the name that it had last: that one was reserved.
-        spec = kept.spec.replace(name=name, place=launched.place, epoch=epoch)
+        spec = kept.spec.replace(name=stored.info.name, place=launched.place, epoch=epoch)
         with contextlib.ExitStack() as ours:  # until the live session has them
             keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
             ours.callback(keeper.close)
@@ -376,11 +440,20 @@ class _Restore:
                 leaves=None if self._is_own else _moved(kept, spec.place),
             ).blob()
             seq = self._checkpoint.journal_seq
-            life = RestoredLife(self._actor, seq, _entry(report, seq))
+            attested = ATTESTED if stored.attested_epoch else ""
+            life = RestoredLife(self._actor, seq, _entry(report, seq, attested))
             deposit = Collected(spec.process_tag, fds.named(), blob, None)
             live = recover(daemon, deposit, keeper, life, leasing)
             ours.pop_all()
         return live
+
+
+def _in_this_home(tree: DumpedTree, run: str) -> DumpedTree:
+    """What the session saw of its host's sockets it sees of this one's, at the path it knows."""
+    marks = tuple(
+        mark.replace(source=run) if mark.kind is MountKind.KEPT else mark for mark in tree.mounts
+    )
+    return tree.replace(mounts=marks)
 
 
 def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:
@@ -426,7 +499,7 @@ def clear_unfinished(state: str) -> None:
     shutil.rmtree(f"{state}/{_RESTORING}", ignore_errors=True)
 
 
-def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
+def _entry(report: RestoreReport, journal_seq: int, attested: str) -> entries.RestoredEntry:
     return entries.RestoredEntry(
         checkpoint=report.checkpoint,
         kind=report.kind,
@@ -439,6 +512,7 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         resets=len(report.reset),
         files_put_back=report.files.put_back if report.files else 0,
         files_kept_in=report.files.kept_in if report.files else (),
+        attested=attested,
     )
 
 

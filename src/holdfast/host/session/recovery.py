@@ -22,6 +22,7 @@ from holdfast.host.session.live_session import LiveSession
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session_store import SessionStore
 from holdfast.journal import entries
+from holdfast.journal.signatures import binding_message
 from holdfast.model.errors import HoldfastError, JournalDamaged
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.limits import JOURNAL_TAIL_ENTRIES, JOURNAL_TYPED_ENTRIES
@@ -69,6 +70,8 @@ def recover(
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, lease)
     missed = missed_changes(daemon.actors.authority, parcel.spec.uid, live.scopes(), recent)
     if restored is not None:
+        if writer.host_key != daemon.store.host_key.public:
+            _begin_here(live, daemon.store, restored.actor)
         live.journal.happened(restored.actor, restored.entry, forced=True)
         for by, body in missed:
             live.journal.happened(by, body)
@@ -80,6 +83,25 @@ def recover(
     live.commands.recover(directory, ledger.last_seq, recent)
     live.provenance.recover(recent, partial(_more, directory, writer.chain.seq))
     return live
+
+
+def _begin_here(live: LiveSession, store: SessionStore, actor: str) -> None:
+    """Another host wrote its journal until now: the session's own key names this one."""
+    spec, key = live.spec, store.session_key(live.spec.id)
+    began = entries.Began(
+        session=spec.id,
+        session_key=key.public,
+        host_key=store.host_key.public,
+        binding=key.sign(binding_message(spec.id, store.host_key.public)),
+        name=spec.name,
+        argv=spec.argv,
+        level=spec.level,
+        user=spec.user,
+        labels=spec.labels,
+        cols=live.size.cols,
+        rows=live.size.rows,
+    )
+    live.journal.happened(actor, began, forced=True)
 
 
 def _more(directory: str, seq: int) -> list[entries.Entry]:

@@ -71,6 +71,12 @@ def find(name: str) -> Machine:
     )
 
 
+def destination(name: str) -> Machine | str:
+    """Another host as `--on` and `--to` name it: a machine, or the path of the socket of a host of
+    this one."""
+    return name if name.startswith("/") else find(name)
+
+
 def chosen() -> Machine | None:
     """The machine the environment asks for; None: this one."""
     name = os.environ.get(VARIABLE, "")
