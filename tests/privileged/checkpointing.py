@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from e2e.requiring import missing
 from holdfast.adapters.criu import find
 from holdfast.adapters.halt import cgroup
 from process.commanding import PATIENCE_S, Hold
@@ -24,6 +26,14 @@ def skip_unless_possible() -> None:
     found = find.find()
     if isinstance(found, str):
         pytest.skip(f"needs CRIU: {found}")
+
+
+def program(name: str) -> str:
+    """Its path; one that `scripts/setup test` installs."""
+    found = shutil.which(name)
+    if found is None:
+        missing(f"{name} is not installed (scripts/setup test)")
+    return found
 
 
 def started(hold: Hold, name: str, *command: str, prompt: bool = True) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import socket
 import sqlite3
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from privileged.checkpointing import (
     entries,
+    program,
     put_to_sleep,
     restored,
     said,
@@ -158,10 +158,9 @@ def test_a_database_in_the_middle_of_a_transaction(hold: Hold, tmp_path: Path) -
     until_screen(hold, "sqlite", r"done \[\(42,\)\]")
 
 
-@pytest.mark.skipif(shutil.which("vim") is None, reason="needs vim")
 def test_an_editor_with_unsaved_text(hold: Hold, tmp_path: Path) -> None:
     path = tmp_path / "text"
-    command = f"cd {tmp_path} && exec vim -u NONE text"
+    command = f"cd {tmp_path} && exec {program('vim')} -u NONE text"
     started(hold, "vim", "sh", "-c", command, prompt=False)
     until_screen(hold, "vim", "~")
     hold.ok("keys", "vim", "i", *"not saved")
@@ -173,13 +172,12 @@ def test_an_editor_with_unsaved_text(hold: Hold, tmp_path: Path) -> None:
     until(lambda: path.read_text() == "not saved yet\n", "it is not what was typed")
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_a_build_in_the_middle(hold: Hold, tmp_path: Path) -> None:
     names = [f"part{number}" for number in range(12)]
     rule = "\n\t@sleep 0.3; echo made $@ >$@; echo made $@\n"
     (tmp_path / "Makefile").write_text(f"all: {' '.join(names)}\n{' '.join(names)}:{rule}")
     started(hold, "build")
-    hold.ok("keys", "build", *f"make -j2 -C {tmp_path}; echo status=$?", "Enter")
+    hold.ok("keys", "build", *f"{program('make')} -j2 -C {tmp_path}; echo status=$?", "Enter")
     until(lambda: (tmp_path / "part1").exists(), "the build does not begin")
     put_to_sleep(hold, "build")
     assert not (tmp_path / "part11").exists()

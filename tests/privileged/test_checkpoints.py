@@ -78,16 +78,6 @@ def test_a_shell_comes_back_as_it_was_in_the_next_epoch(hold: Hold) -> None:
     hold.fails("session_ended", "restore", "shell")
 
 
-def test_twenty_generations_are_the_same_session(hold: Hold) -> None:
-    session = started(hold, "generations")
-    said(hold, "generations", "n=0")
-    for generation in range(1, 21):
-        back = there_and_back(hold, "generations")
-        assert (back["id"], back["epoch"]) == (session, generation + 1)
-        assert said(hold, "generations", "echo $((++n))") == str(generation)
-    hold.ok("verify", "generations")
-
-
 def test_a_checkpoint_leaves_the_session_running(hold: Hold) -> None:
     session = started(hold, "runs-on")
     pid = said(hold, "runs-on", "X=here; echo $$")

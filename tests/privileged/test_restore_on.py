@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import holdfast
-
 from holdfast.model.errors import NotPermitted
 from holdfast.sdk.client import Host
 from holdfast.sdk.reach.tickets import ticket_for

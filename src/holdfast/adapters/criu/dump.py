@@ -20,7 +20,7 @@ from holdfast.adapters.criu import mount_marks, own_filter, swrk
 from holdfast.adapters.criu.protobuf import decode, read_image
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.syscalls import pidfd_getfd
-from holdfast.adapters.proc import procfs
+from holdfast.adapters.proc import foreign_connections, procfs
 from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.model.errors import CheckpointFailed
 from holdfast.model.record import Record
@@ -55,7 +55,38 @@ async def dump(
     """Into the directory that is open as `images`. `start`: CRIU with this end of its socket; gives
     its pidfd. `frozen`: called while everything stands still and all is written; if it raises, the
     tree runs on. Without `leave_running` nothing of the tree is left afterwards.
-    Raises CheckpointFailed; then the tree runs on."""
+    Raises CheckpointFailed; then the tree runs on.
+
+    CRIU locks the network while it writes both ends of a connection. That waits several times for
+    the whole kernel, some 100 ms in which the tree stands still, and again when it is restored. So
+    it is done only where there is a connection."""
+    words = start, place, tree, images, frozen
+    if not _is_connected(place):
+        with contextlib.suppress(_ConnectedMeanwhile):
+            return await _dump(*words, leave_running=leave_running, locks=False)
+        for name in os.listdir(images):
+            os.unlink(name, dir_fd=images)
+    return await _dump(*words, leave_running=leave_running, locks=True)
+
+
+class _ConnectedMeanwhile(Exception):
+    """What stands still has a connection, and had none before."""
+
+
+def _is_connected(place: Place) -> bool:
+    return foreign_connections.any_connection(cgroup.processes(place.cgroup))
+
+
+async def _dump(
+    start: Callable[[int], Awaitable[int]],
+    place: Place,
+    tree: DumpedTree,
+    images: int,
+    frozen: Callable[[], Awaitable[None]],
+    *,
+    leave_running: bool,
+    locks: bool,
+) -> DumpTimes:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         ours.setblocking(False)
@@ -63,7 +94,8 @@ async def dump(
             process = await start(theirs.fileno())
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                done = await _converse(ours, place, tree, images, frozen, leave_running)
+                options = _options(place, tree, images, leave_running=leave_running, locks=locks)
+                done = await _converse(ours, place, options, frozen, locks=locks)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -81,13 +113,12 @@ async def dump(
 async def _converse(
     sock: socket.socket,
     place: Place,
-    tree: DumpedTree,
-    images: int,
+    options: dict[str, swrk.Option],
     frozen: Callable[[], Awaitable[None]],
-    leave_running: bool,
+    *,
+    locks: bool,
 ) -> swrk.CriuDone:
     loop = asyncio.get_running_loop()
-    options = _options(place, tree, images, leave_running)
     await loop.sock_sendall(sock, swrk.request(swrk.Kind.DUMP, options))
     failure: BaseException | None = None
     while True:
@@ -101,6 +132,8 @@ async def _converse(
             return said
         if said.script == "post-dump" and failure is None:
             try:
+                if not locks and _is_connected(place):
+                    raise _ConnectedMeanwhile
                 await frozen()
             except BaseException as error:  # whatever it is, the tree must run on first
                 failure = error
@@ -108,7 +141,7 @@ async def _converse(
 
 
 def _options(
-    place: Place, tree: DumpedTree, images: int, leave_running: bool
+    place: Place, tree: DumpedTree, images: int, *, leave_running: bool, locks: bool
 ) -> dict[str, swrk.Option]:
     return {
         "images_dir_fd": images,
@@ -119,7 +152,7 @@ def _options(
         "notify_scripts": True,
         "tcp_established": True,
         "tcp_skip_in_flight": True,
-        "network_lock": swrk.LOCK_NFTABLES,
+        "network_lock": swrk.LOCK_NFTABLES if locks else swrk.LOCK_SKIP,
         "file_locks": True,
         "link_remap": True,
         "force_irmap": True,

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 LOG = "restore.log"
-_ROOT, _PARTS = "/run/root", "/run/parts"
+ROOT, _PARTS = "/run/root", "/run/parts"
 
 
 class RestoreOrder(KeeperOrder):
@@ -154,14 +154,14 @@ class _Restore:
             "log_level": 2,
             "log_file": LOG,
             "notify_scripts": True,
-            "root": _ROOT,
+            "root": ROOT,
             "rst_sibling": True,
             "inherit_fd": terminals,
-            "external": tuple(f"mnt[{mark.cookie}]:{_part(mark)}" for mark in tree.mounts),
+            "external": tuple(f"mnt[{mark.cookie}]:{part(mark)}" for mark in tree.mounts),
             "manage_cgroups_mode": swrk.CGROUPS_IGNORED,
             "tcp_established": True,
             "tcp_skip_in_flight": True,
-            "network_lock": swrk.LOCK_NFTABLES,
+            "network_lock": swrk.LOCK_NFTABLES,  # unless the images say that it was not locked
             "file_locks": True,
             "link_remap": True,
         }
@@ -250,7 +250,7 @@ class _Restore:
             self._rpc.close()
             self._gate.close()
             syscalls.unshare(syscalls.CLONE_NEWCGROUP)
-            _lay_out(order)
+            lay_out(order.spec.tree.mounts, order.devpts, order.facts)
             environment = {
                 **os.environ,
                 "HOLDFAST_CTTY": f"{order.spec.tree.shell}:{order.spec.tree.tty}",
@@ -275,15 +275,14 @@ _FIRST = 1  # in the session's numbering
 _SLAVES = 700  # the first of the numbers at which CRIU inherits the terminal: nothing else is there
 
 
-def _part(mark: MountMark) -> str:
+def part(mark: MountMark) -> str:
     return f"{_PARTS}/{mark.cookie}"
 
 
-def _lay_out(order: RestoreOrder) -> None:
+def lay_out(marks: tuple[MountMark, ...], devpts: int, facts: bytes) -> None:
     """The parts of the session's tree, each at a place of its own."""
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
-    marks = order.spec.tree.mounts
     nodes = namespaces.host_nodes()
     present = set(namespaces.current_mounts())
     root, binds = syscalls.bind_by_descriptor("/"), {}
@@ -292,28 +291,28 @@ def _lay_out(order: RestoreOrder) -> None:
             raise OSError(0, f"{mark.path}, a file system of the host, is not mounted now")
         if mark.kind in (MountKind.HOST, MountKind.KEPT):
             binds[mark.cookie] = syscalls.bind_by_descriptor(mark.source or mark.path)
-    enter_private_run(order.facts)
-    os.mkdir(_ROOT)
-    syscalls.move_mount(root, _ROOT)
+    enter_private_run(facts)
+    os.mkdir(ROOT)
+    syscalls.move_mount(root, ROOT)
     os.mkdir(_PARTS)
     for mark in marks:
-        os.mkdir(_part(mark))
+        os.mkdir(part(mark))
         match mark.kind:
             case MountKind.HOST | MountKind.KEPT:
                 if not os.path.isdir(mark.source or mark.path):
-                    os.rmdir(_part(mark))
-                    os.close(os.open(_part(mark), os.O_CREAT | os.O_WRONLY))
-                syscalls.move_mount(binds[mark.cookie], _part(mark))
+                    os.rmdir(part(mark))
+                    os.close(os.open(part(mark), os.O_CREAT | os.O_WRONLY))
+                syscalls.move_mount(binds[mark.cookie], part(mark))
             case MountKind.DEV:
-                namespaces.make_dev(_part(mark), nodes)
+                namespaces.make_dev(part(mark), nodes)
             case MountKind.PTS:
-                syscalls.move_mount(order.devpts, _part(mark))
+                syscalls.move_mount(devpts, part(mark))
             case MountKind.SHM:
-                namespaces.make_shm(_part(mark))
+                namespaces.make_shm(part(mark))
             case MountKind.COVER:
                 below = (other.path for other in marks if other.kind is MountKind.KEPT)
                 namespaces.make_cover(
-                    _part(mark),
+                    part(mark),
                     [
                         os.path.relpath(path, mark.path)
                         for path in below

@@ -46,6 +46,12 @@ def foreign(pids: Iterable[int]) -> list[tuple[sock_diag.TcpConnection, PeerRese
     return found
 
 
+def any_connection(pids: Iterable[int]) -> bool:
+    """Whether these processes have a connection, to whomever."""
+    holders = _sockets_of(pids)
+    return bool(holders) and any(each.inode in holders for each in sock_diag.connections())
+
+
 def reset_foreign(pids: Iterable[int]) -> tuple[PeerReset, ...]:
     """Raises OSError when the kernel cannot close one."""
     found = foreign(pids)

@@ -307,6 +307,7 @@ export const ending = record({
   cause: optional(discontinuityCause), // of a lost session: the same, for programs; null when an older version recorded it
   successor: withDefault(text, ''), // of a lost session: id of the one that follows it; empty: none does
   checkpoint: withDefault(text, ''), // id of the checkpoint with which it was ended: the session is asleep in it. Empty: it is not
+  moved_to: withDefault(text, ''), // of a session that goes on at another host: the name of that machine. Empty: it does not
 })
 export interface Ending extends Value<typeof ending> {}
 
