@@ -92,23 +92,12 @@ def seen(chronicle: Chronicle, visitor: Visitor, what: str) -> None:
     chronicle.says(visitor.name, what, name)
 
 
-_HELD_MS = 2000  # longer than the button asks for
-
-
 def hold_down(visitor: Visitor, testid: str) -> None:
-    """Press and hold a button that wants to be meant; again if it had no effect."""
-
-    def held() -> bool:
-        button = visitor.at(testid)
-        if not button.is_visible():
-            visitor.open_ask_sheet()
-        button.hover()
-        visitor.page.mouse.down()
-        visitor.page.wait_for_timeout(_HELD_MS)
-        visitor.page.mouse.up()
-        return visitor.turn() == "mine"
-
-    visitor.until("the turn is not ours", held)
+    """Press and hold a button that wants to be meant."""
+    visitor.at(testid).hover()
+    visitor.page.mouse.down()
+    visitor.until("the turn is not ours", lambda: visitor.turn() == "mine")
+    visitor.page.mouse.up()
 
 
 @pytest.mark.requirement("S1", "S3", "S4", "S5", "A1", "A3", "A4", "A5", "A6", "R6")

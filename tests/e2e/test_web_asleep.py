@@ -61,6 +61,10 @@ def test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell(
     visitor.until_shown("before")
 
     open_checkpoints(visitor)
+    verdict = visitor.at("can-move")
+    verdict.wait_for()
+    assert verdict.get_attribute("data-movable") == "true", verdict.inner_text()
+    assert re.search(r"stands still for about \d+ ms", verdict.inner_text())
     visitor.at("checkpoint-note").fill("before the upgrade")
     axe.check(visitor, "checkpoints")
     visitor.at("checkpoint-make").click()

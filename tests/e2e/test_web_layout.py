@@ -101,6 +101,23 @@ def test_long_names_are_cut_with_an_ellipsis_and_the_page_is_never_wider_than_th
     box.host.ok("end", name)
 
 
+def test_at_320_pixels_only_the_terminal_scrolls_sideways(box: Faraway, visit: Visit) -> None:
+    box.host.shell("narrowest")
+    box.host.ok("send", "narrowest", "--enter", "read -p 'Deploy to 14 hosts? [y/N] ' x")
+    small = visit("narrow", **{**PHONE, "viewport": {"width": 320, "height": 640}})
+    small.overview()
+    small.at("need").first.wait_for()
+    wide = "() => document.documentElement.scrollWidth"
+    assert small.page.evaluate(wide) == 320
+    small.shot("overview-320")
+    small.open("narrowest")
+    small.at("prompt-card").wait_for()
+    assert small.page.evaluate(wide) == 320
+    small.shot("session-320")
+    assert small.page.evaluate(_OVERLAPS) == []
+    box.host.ok("end", "narrowest")
+
+
 def test_only_what_a_question_offers_has_a_button(box: Faraway, visit: Visit) -> None:
     box.host.shell("offers")
     visitor = visit("offered", **DESK)

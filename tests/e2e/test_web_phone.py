@@ -83,6 +83,51 @@ def test_halt_has_its_word_on_a_phone_and_a_short_tap_on_seize_says_how(
     assert phone.page.evaluate("() => document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.requirement("A5")
+def test_a_notice_that_comes_or_goes_ends_no_press_and_moves_nothing_under_the_finger(
+    box: Faraway, visit: Visit
+) -> None:
+    box.host.shell("pressed")
+    phone = visit("pressing", **PHONE)
+    phone.open("pressed")
+    box.host.ok("turn", "pressed", "request")
+    phone.until("another holds the turn", lambda: phone.turn() == "other")
+    phone.dismiss()
+    phone.at("turn-ask").tap()
+    button = phone.at("turn-seize")
+    before = button.bounding_box()
+    button.hover()
+    phone.page.mouse.down()
+    phone.page.mouse.up()  # too short, which is said over the sheet
+    phone.at("toast").filter(has_text="press and hold for a second").wait_for()
+    assert button.bounding_box() == before
+    phone.page.mouse.down()
+    phone.dismiss()
+    phone.at("toast").wait_for(state="detached")
+    assert button.bounding_box() == before
+    phone.until("the turn is ours", lambda: phone.turn() == "mine")
+    phone.page.mouse.up()
+
+
+@pytest.mark.requirement("A5")
+def test_a_press_that_slides_off_the_button_takes_nothing(box: Faraway, visit: Visit) -> None:
+    box.host.shell("slid-off")
+    desk = visit("sliding", **DESK)
+    desk.open("slid-off")
+    box.host.ok("turn", "slid-off", "request")
+    desk.until("another holds the turn", lambda: desk.turn() == "other")
+    button = desk.at("turn-seize")
+    button.hover()
+    desk.page.mouse.down()
+    pressing = desk.page.locator('[data-testid="turn-seize"].is-pressing')
+    pressing.wait_for()
+    desk.page.mouse.move(40, 400)
+    pressing.wait_for(state="detached")
+    desk.page.wait_for_timeout(1500)  # longer than a press would have had to be
+    desk.page.mouse.up()
+    assert desk.turn() == "other"
+
+
 def test_who_asks_for_the_turn_on_a_phone_says_what_for(box: Faraway, visit: Visit) -> None:
     box.host.shell("wanted")
     phone = visit("wanting", **PHONE)

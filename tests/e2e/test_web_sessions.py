@@ -257,6 +257,24 @@ def test_the_turn_is_seized_with_a_key_that_is_held(box: Faraway, visit: Visit) 
     desk.page.keyboard.up("Enter")
 
 
+@pytest.mark.requirement("A5")
+def test_with_a_key_it_may_also_be_pressed_and_then_confirmed(box: Faraway, visit: Visit) -> None:
+    box.host.shell("confirmed")
+    desk = visit("confirming")
+    desk.open("confirmed")
+    box.host.ok("turn", "confirmed", "request")
+    desk.until("another holds the turn", lambda: desk.turn() == "other")
+    desk.at("turn-seize").focus()
+    desk.page.keyboard.press("Enter")
+    desk.at("toast").filter(has_text="Press Enter again to confirm").wait_for()
+    assert desk.turn() == "other"
+    desk.page.keyboard.press("Tab")  # whoever goes elsewhere has not confirmed
+    desk.at("turn-seize").focus()
+    desk.page.keyboard.press("Enter")
+    desk.page.keyboard.press("Enter")
+    desk.until("the turn is ours", lambda: desk.turn() == "mine")
+
+
 @pytest.mark.requirement("A4")
 def test_who_types_without_the_turn_asks_for_it_and_gets_it_when_it_is_given(
     box: Faraway, visit: Visit

@@ -481,6 +481,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "ended are told apart from kernel evidence.",
         tests=(
             *_in(
+                "e2e/test_web_needs",
+                "test_a_question_is_answered_in_the_list",
+                "test_a_secret_is_entered_in_the_list_and_recorded_nowhere",
+            ),
+            *_in(
                 "unit/test_waiting_rules",
                 "test_the_evidence_shows_the_state",
                 "test_every_rule_is_the_answer_to_some_case",
@@ -849,6 +854,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "is policy.",
         tests=(
             *_in(
+                "e2e/test_web_needs",
+                "test_the_turn_is_given_in_the_list_or_kept",
+            ),
+            *_in(
                 "privileged/test_restore_conflicts",
                 "test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so",
             ),
@@ -915,6 +924,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A permitted operator halts the tree and takes the turn from a holder that does not "
         "cooperate; later writes of the loser are refused.",
         tests=(
+            *_in(
+                "e2e/test_web_phone",
+                "test_a_notice_that_comes_or_goes_ends_no_press_and_moves_nothing_under_the_finger",
+                "test_a_press_that_slides_off_the_button_takes_nothing",
+            ),
             *_in(
                 "process/test_gate_front_running",
                 "test_a_line_typed_ahead_never_runs_after_a_seizure",
@@ -1037,6 +1051,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             ),
             *_in(
                 "e2e/test_web_sessions",
+                "test_with_a_key_it_may_also_be_pressed_and_then_confirmed",
                 "test_the_turn_is_seized_by_a_press_that_is_held_and_not_by_a_short_one",
                 "test_the_turn_is_seized_with_a_key_that_is_held",
             ),
@@ -1060,6 +1075,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A6",
         "Whoever takes the turn over is shown what changed, and is judged again against it.",
         tests=(
+            *_in(
+                "e2e/test_web_rail",
+                "test_each_command_has_its_actors_hue_beside_its_lines_and_only_there",
+            ),
             *_in(
                 "process/test_attach",
                 "test_a_shell_that_reports_no_more_is_said_on_attaching_with_who_shaped_it",
@@ -1632,6 +1651,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "When a host dies, identity and durable state survive; where there is a checkpoint, "
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
+            *_in(
+                "e2e/test_web_continuity",
+                "test_how_far_a_checkpoint_is_stands_in_the_dialog_the_state_line_and_the_list",
+                "test_what_came_back_says_which_life_it_is_and_has_its_certificate",
+            ),
             *_in(
                 "e2e/test_web_asleep",
                 "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",

@@ -14,10 +14,12 @@ import type {
   Ending,
   Graph,
   Handoff,
+  Movability,
   Receipt,
   SessionInfo,
   Size,
   TurnInfo,
+  WaitingInfo,
 } from '../wire/generated/values'
 import type { JournalEntry } from '../wire/journal'
 import type { HostMessage, RequestFields } from '../wire/messages'
@@ -60,6 +62,9 @@ export interface Machine {
 /** Nobody uses it, and its host is about to do something about it. */
 export type Reaping = Pick<HostMessage<'reap_notice'>, 'action' | 'why' | 'due_at'>
 
+/** What was asked in a session, as whoever answers read it. */
+export type Asked = Pick<SessionInfo, 'id' | 'state' | 'waiting_line' | 'last_command'>
+
 /** How far something is that takes a while: `total` is 0 when it is not known. */
 export type Progress = Pick<HostMessage<'progress'>, 'work' | 'phase' | 'done' | 'total'> & {
   seenAt: number // seconds since 1970 at which it came, by this device's clock
@@ -72,6 +77,8 @@ export interface SessionCard {
   info: SessionInfo
   lastLine: string // the last line of its screen that is not blank; '' when not known
   seenAt: number // seconds since 1970 at which `info` was true, by this device's clock
+  above?: readonly string[] // the lines over the one that its cursor is on, the nearest last; [] when not known
+  asking?: readonly WaitingInfo[] // who waits for the turn, with what they say; [] when not known
   reaping?: Reaping | null
   progress?: Progress | null
 }
@@ -133,6 +140,13 @@ export interface Hold {
   run(machine: string, options: RequestFields<'run'>): Promise<SessionInfo>
   /** Acknowledge that a session was lost: it is then listed with those that ended. */
   acknowledge(machine: string, session: string): Promise<void>
+  /** Type an answer and Enter into a session that is not open here; of a secret, what nobody sees. Sent once, and only while it
+      asks the same; the turn is taken for it, and given up again. Fails with `question_over` or `turn_held`: then nothing was sent. */
+  answer(machine: string, asked: Asked, text: string): Promise<void>
+  /** Give the turn, which this device holds, to an actor that waits for it, by name or id. */
+  giveTurn(machine: string, session: string, to: string): Promise<void>
+  /** Thaw a session that was halted. */
+  resume(machine: string, session: string): Promise<void>
   /** What waits for approval on all machines, and what was decided lately. */
   readonly approvals: ReadonlySignal<ApprovalCard[]>
   /** Ask a machine for its approvals now: what changed in a session since something was asked comes with no event. */
@@ -276,6 +290,10 @@ export interface SessionHandle {
   ports(): Promise<PortForwarder>
   /** Its checkpoints, newest first. */
   checkpoints(): Promise<CheckpointInfo[]>
+  /** What a checkpoint would meet now, in each of its processes. Nothing is touched. */
+  canMove(): Promise<Movability>
+  /** Its continuity certificate, as JSON; also of a session that is over. */
+  certificate(): Promise<string>
   /** Write its processes to disk. With `end` it is asleep afterwards. Not repeated after a lost connection. */
   checkpoint(note: string, end: boolean): Promise<CheckpointInfo>
   /** Bring it back from its last checkpoint, under its id. This handle stays over: open another one. */

@@ -6,12 +6,12 @@ import { asHoldError, type HoldError } from '../wire/errors'
 import type { HostMessage } from '../wire/messages'
 import { type OutputMessage, SharedOutput } from '../wire/shared-output'
 import type { Size } from '../wire/generated/values'
-import { HostConnection } from './host-connection'
+import type { HostConnection } from './host-connection'
 import type { EpochStore } from './epoch-store'
 import type { MachineLink } from './machine-link'
 import { now, TaskQueue } from './task-queue'
 import type { RelayLink } from './relay-link'
-import { dial } from './secure-channel'
+import { sessionChannel } from './session-channel'
 
 export interface AttachOptions {
   session: string // whole id
@@ -61,17 +61,9 @@ export class Attachment {
 
   /** The channel is made, and `attach` is on its way; `attached` waits for its answer. */
   static async make(machine: MachineLink, relay: RelayLink, options: AttachOptions): Promise<Attachment> {
-    const { session, epochs } = options
-    const floor = epochs.floor(session)
-    const stream = await relay.open(machine.key, session)
-    const channel = await dial(machine.keys, stream, {
-      opening: { session },
-      session,
-      floor,
-      grant: machine.stored.peek().grant,
-    })
-    epochs.saw(session, floor.highest)
-    return new Attachment(machine, relay, new HostConnection(channel, options.operator), options)
+    const { session, epochs, operator } = options
+    const connection = await sessionChannel(machine, relay, epochs, session, operator)
+    return new Attachment(machine, relay, connection, options)
   }
 
   async attach(): Promise<HostMessage<'attached'>> {

@@ -7,6 +7,7 @@ import type {
   ActorScore,
   ApprovalCard,
   ApprovalInfo,
+  Asked,
   Hold,
   Invitation,
   InvitePreview,
@@ -26,6 +27,7 @@ import { parseLink } from '../wire/invites'
 import type { RequestFields } from '../wire/messages'
 import { type DeviceKeys, makeKeys, useKeys } from './device-keys'
 import { EpochStore } from './epoch-store'
+import { Errands } from './errands'
 import { joinBy, outcomeOf, seeBy } from './join'
 import { MachineLink } from './machine-link'
 import { OpenSession } from './open-session'
@@ -156,6 +158,18 @@ class Page implements Hold {
     for (const info of sessions) link.sessions.shown(info)
   }
 
+  answer(machine: string, asked: Asked, text: string): Promise<void> {
+    return this.errands(machine).answer(asked, text)
+  }
+
+  giveTurn(machine: string, session: string, to: string): Promise<void> {
+    return this.errands(machine).giveTurn(session, to)
+  }
+
+  resume(machine: string, session: string): Promise<void> {
+    return this.errands(machine).resume(session)
+  }
+
   lookAtApprovals(machine: string): Promise<void> {
     return this.link(machine).approvals.refresh()
   }
@@ -203,6 +217,10 @@ class Page implements Hold {
 
   private nudge(): void {
     for (const link of this.links.peek().values()) link.nudge()
+  }
+
+  private errands(machine: string): Errands {
+    return new Errands(this.link(machine), (this.loaded as Loaded).epochs)
   }
 
   private link(machine: string): MachineLink {

@@ -10,6 +10,7 @@ import type {
   InviteAsk,
   InviteMade,
   JournalPiece,
+  Movability,
   Receipt,
   Restored,
   Revived,
@@ -39,6 +40,7 @@ import { SessionView } from './session-view'
 
 const STEP_S = 0.25 // until a lost attachment is looked for again
 const BACK_S = 20
+const CERTIFICATE_S = 120 // the whole record is read for it
 const IMAGES_S = 600 // gigabytes of memory, written to a slow disk or read from it
 
 /** A request about this session, without naming it. */
@@ -177,6 +179,15 @@ export class OpenSession extends SessionView implements SessionHandle {
 
   async checkpoints(): Promise<CheckpointInfo[]> {
     return (await this.machineLink.ask('checkpoints', { session: this.bestName })).checkpoints
+  }
+
+  async canMove(): Promise<Movability> {
+    return (await this.machineLink.ask('can_move', { session: this.bestName })).movability
+  }
+
+  async certificate(): Promise<string> {
+    const asked = { session: this.bestName }
+    return (await this.machineLink.ask('certificate', asked, CERTIFICATE_S)).certificate
   }
 
   async checkpoint(note: string, end: boolean): Promise<CheckpointInfo> {

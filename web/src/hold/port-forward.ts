@@ -6,11 +6,11 @@ import { hex } from '../wire/bytes'
 import { HoldError } from '../wire/errors'
 import { FORWARD_PIECE_BYTES, FORWARD_WINDOW_BYTES } from '../wire/generated/constants'
 import { encodeForwardMessage, type ForwardMessage, type HostMessage } from '../wire/messages'
-import { HostConnection } from './host-connection'
+import type { HostConnection } from './host-connection'
 import { random } from './device-keys'
 import type { EpochStore } from './epoch-store'
 import type { MachineLink } from './machine-link'
-import { dial } from './secure-channel'
+import { sessionChannel } from './session-channel'
 
 const ROOM_STEP_BYTES = FORWARD_WINDOW_BYTES / 4 // read here, before the host is given more room
 
@@ -53,16 +53,8 @@ export class PortForwarder {
 
   static async make(machine: MachineLink, epochs: EpochStore, session: string): Promise<PortForwarder> {
     const relay = await machine.throughRelay()
-    const floor = epochs.floor(session)
-    const stream = await relay.open(machine.key, session)
-    const channel = await dial(machine.keys, stream, {
-      opening: { session },
-      session,
-      floor,
-      grant: machine.stored.peek().grant,
-    })
-    epochs.saw(session, floor.highest)
-    return new PortForwarder(new HostConnection(channel, hex(random(16))), session)
+    const connection = await sessionChannel(machine, relay, epochs, session, hex(random(16)))
+    return new PortForwarder(connection, session)
   }
 
   get over(): boolean {

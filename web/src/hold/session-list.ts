@@ -2,7 +2,7 @@
 // only while the overview is visible.
 
 import { signal } from '@preact/signals-core'
-import type { Progress, Reaping, SessionInfo } from './api'
+import type { Progress, Reaping, SessionInfo, WaitingInfo } from './api'
 import { afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
@@ -10,14 +10,21 @@ const SOON_MS = 250 // several events come at once: one request covers all of th
 const LOOK_MS = 3000 // between two looks at what sessions print, while somebody watches
 const PROGRESS_MS = 3000 // it comes far oftener: what is older is over, and we were not told
 const SCREENS_AT_ONCE = 24
+const ABOVE_LINES = 12 // more entries than a menu with buttons may have
 const OVER = new Set<string>(['ended', 'lost']) // states that nothing leads out of
 
 export interface Known {
   info: SessionInfo
   lastLine: string
   seenAt: number
+  above?: readonly string[] // the lines over the cursor's, the nearest last
+  asking?: readonly WaitingInfo[] // who waits for the turn, with what they say
   reaping?: Reaping | null // until it is used again
   progress?: Progress | null // of a checkpoint or restore of it that takes a while
+}
+
+function lacksWords({ info, asking = [] }: Known): boolean {
+  return info.waiting.join() !== asking.map(({ name }) => name).join()
 }
 
 type Ask = <T extends RequestTag>(tag: T, fields: RequestFields<T>) => Promise<AnswerTo<T>>
@@ -54,10 +61,17 @@ export class SessionList {
     const before = new Map(this.known.peek().map((each) => [each.info.id, each]))
     const seenAt = Date.now() / 1000
     this.known.value = sessions.map((info) => {
-      const { lastLine = '', reaping = null, progress: told = null } = before.get(info.id) ?? {}
+      const {
+        lastLine = '',
+        above = [],
+        asking = [],
+        reaping = null,
+        progress: told = null,
+      } = before.get(info.id) ?? {}
       const progress = told && told.seenAt > seenAt - PROGRESS_MS / 1000 ? told : null
-      return { info, lastLine, seenAt, reaping: info.pinned ? null : reaping, progress }
+      return { info, lastLine, above, asking, seenAt, reaping: info.pinned ? null : reaping, progress }
     })
+    for (const each of this.known.peek()) if (lacksWords(each)) void this.askers(each.info.id)
   }
 
   /** One as the host shows it now. */
@@ -88,6 +102,7 @@ export class SessionList {
       const { session, turn } = message
       const waiting = turn.queue.map(({ name }) => name)
       this.change(session, (info) => ({ ...info, holder: turn.holder_name, waiting }))
+      this.with(session, { asking: turn.queue })
     } else if (message.t === 'sessions') {
       this.listed(message.sessions)
     } else if (message.t === 'dropped') {
@@ -112,6 +127,15 @@ export class SessionList {
     this.known.value = this.known
       .peek()
       .map((each) => (each.info.id === session ? { ...each, ...changed } : each))
+  }
+
+  /** A list has the names of those who ask for the turn; what they say has to be asked for. */
+  private async askers(session: string): Promise<void> {
+    try {
+      this.with(session, { asking: (await this.ask('turn', { session })).turn.queue })
+    } catch {
+      // Their names stand there without it.
+    }
   }
 
   private change(session: string, to: (info: SessionInfo) => SessionInfo): void {
@@ -156,12 +180,11 @@ export class SessionList {
 
   private async lastLine(info: SessionInfo): Promise<void> {
     try {
-      const { text, offset } = await this.ask('screen', { session: info.id })
+      const { text, offset, cursor_row } = await this.ask('screen', { session: info.id })
       this.screens.set(info.id, offset)
-      const line = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
-      this.known.value = this.known
-        .peek()
-        .map((each) => (each.info.id === info.id ? { ...each, lastLine: line } : each))
+      const lastLine = text.trimEnd().split('\n').at(-1)?.trim() ?? ''
+      const above = text.split('\n').slice(Math.max(0, cursor_row - ABOVE_LINES), cursor_row)
+      this.with(info.id, { lastLine, above })
     } catch {
       // The card has no last line then.
     }

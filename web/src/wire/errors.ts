@@ -2,8 +2,9 @@
 
 import { type ErrorCode, RETRYABLE } from './generated/constants'
 
-/** Besides those of the protocol: not an invite link, a link for a relay this page cannot connect to, a closed view. */
-type PageCode = 'bad_link' | 'wrong_relay' | 'closed'
+/** Besides those of the protocol: not an invite link, a link for a relay this page cannot connect to, a closed view, an answer
+    to what is asked no longer. */
+type PageCode = 'bad_link' | 'wrong_relay' | 'closed' | 'question_over'
 export type Code = ErrorCode | PageCode
 
 export class HoldError extends Error {

@@ -7,6 +7,7 @@ import type {
   ActorScore,
   ApprovalCard,
   ApprovalInfo,
+  Asked,
   Hold,
   Invitation,
   InvitePreview,
@@ -126,6 +127,16 @@ export class FakeHold implements Hold {
       card.info.id === approval ? { ...card, info: { ...card.info, status }, by: MACHINE.actor, note } : card,
     )
     return this.approvals.value.find((card) => card.info.id === approval)!.info
+  }
+
+  async answer(_machine: string, asked: Asked, text: string): Promise<void> {
+    this.done.push(`answer ${asked.id} ${text}`)
+  }
+  async giveTurn(_machine: string, session: string, to: string): Promise<void> {
+    this.done.push(`give ${session} ${to}`)
+  }
+  async resume(_machine: string, session: string): Promise<void> {
+    this.done.push(`resume ${session}`)
   }
 
   refresh(): void {}

@@ -10,6 +10,7 @@ import type {
   InviteMade,
   JournalPiece,
   LinkState,
+  Movability,
   Notice,
   OpenOptions,
   OutputListener,
@@ -23,7 +24,18 @@ import type {
   Size,
   TurnState,
 } from '../../src/hold/api'
-import { ACTORS, CHECKPOINTS, COMMANDS, GRAPH, HANDOFF, MACHINE, NOW, SCREEN, TURN_OTHER } from './fixtures'
+import {
+  ACTORS,
+  CHECKPOINTS,
+  COMMANDS,
+  GRAPH,
+  HANDOFF,
+  MACHINE,
+  MOVABILITY,
+  NOW,
+  SCREEN,
+  TURN_OTHER,
+} from './fixtures'
 
 const ACCEPTED: Accepted = { seq: 1, offset: 0, repeated: false }
 const RECEIPT: Receipt = {
@@ -249,6 +261,12 @@ export class FakeSession implements SessionHandle {
   }
   async checkpoints(): Promise<CheckpointInfo[]> {
     return [...CHECKPOINTS]
+  }
+  async canMove(): Promise<Movability> {
+    return MOVABILITY
+  }
+  async certificate(): Promise<string> {
+    return '{}'
   }
   async checkpoint(note: string, end: boolean): Promise<CheckpointInfo> {
     this.done.push(`checkpoint ${note}${end ? ' and sleep' : ''}`)

@@ -8,6 +8,7 @@ import type {
   Graph,
   Handoff,
   Machine,
+  Movability,
   Process,
   SessionCard,
   SessionInfo,
@@ -197,6 +198,17 @@ export const CHECKPOINTS: CheckpointInfo[] = [
   checkpoint('ck-7', 300, 'before the upgrade', 12_400_000),
   checkpoint('ck-6', 7200, '', 11_900_000),
 ]
+
+export const MOVABILITY: Movability = {
+  movable: true,
+  level: 'movable',
+  processes: [],
+  estimate: { bytes: 12_400_000, frozen_ms: 34 },
+  findings: [],
+  isa: 'x86_64',
+  kernel: '6.8',
+  needs: [],
+}
 
 function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HOLD_MS, IDLE, progress, step, type PressEvent } from '../../src/ui/parts/hold-press'
+import { HOLD_MS, IDLE, isOff, progress, step, type PressEvent } from '../../src/ui/parts/hold-press'
 
 /** Runs events with their times; gives the times at which it fired. */
 function run(...events: [PressEvent, number][]): number[] {
@@ -21,6 +21,20 @@ test('it acts when it was held for a second, and not a moment sooner', () => {
 test('letting go or moving off before that does nothing', () => {
   expect(run(['down', 0], ['up', 900], ['tick', 2000])).toEqual([])
   expect(run(['down', 0], ['leave', 900], ['tick', 2000])).toEqual([])
+})
+
+test('it acts at the end of a press that nobody looked at meanwhile', () => {
+  expect(run(['down', 0], ['up', HOLD_MS])).toEqual([HOLD_MS])
+  expect(run(['down', 0], ['tick', 1000], ['up', 1100])).toEqual([1000]) // and not once more
+  expect(run(['up', 5000])).toEqual([])
+})
+
+test('a finger is off what it pressed when it went, and not when that was moved', () => {
+  const box = { left: 100, top: 500, right: 300, bottom: 544 }
+  expect(isOff(box, 200, 522)).toBe(false)
+  expect(isOff(box, 200, 550)).toBe(false) // fingers tremble
+  expect(isOff(box, 200, 600)).toBe(true)
+  expect(isOff(box, 40, 522)).toBe(true)
 })
 
 test('two short presses are no long one', () => {

@@ -27,6 +27,7 @@ function said(change: Partial<LineFacts>, info: Partial<SessionInfo> = {}): stri
     mayType: true,
     mayResume: true,
     halt: null,
+    far: null,
     held: null,
     me: 'mara',
     machine: 'build-1',
@@ -35,6 +36,22 @@ function said(change: Partial<LineFacts>, info: Partial<SessionInfo> = {}): stri
   })
   return `${line.before}${line.code}${line.after} / ${[line.since, line.may].filter(Boolean).join(' · ')}`
 }
+
+test('what is checkpointed says so while it stands still, and what runs while it is only stored', () => {
+  const far = {
+    work: 'Checkpointing',
+    phase: 'writing its memory',
+    part: 0.5,
+    amount: '5 MB of 10 MB',
+    still: true,
+  }
+  expect(said({ far })).toBe(
+    'Checkpointing: writing its memory / 5 MB of 10 MB · what is typed now waits until it is done',
+  )
+  expect(said({ far: { ...far, phase: 'storing the checkpoint', still: false } })).toBe(
+    'otto runs make test / for 2m · you are watching · storing the checkpoint 5 MB of 10 MB',
+  )
+})
 
 test('the line says who does what, since when, and what you may do', () => {
   expect(said({})).toBe('otto runs make test / for 2m · you are watching')

@@ -1,5 +1,6 @@
 // What needs somebody, on top of the overview: approvals, questions, secrets, requests for the turn, what is halted, fenced or lost.
 
+import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { ApprovalCard, Machine } from '../../hold/api'
 import { waitsForYou } from '../approval/approval-words'
@@ -7,22 +8,20 @@ import { useHold } from '../context'
 import { ActorName } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { now } from '../parts/clock'
-import { toastError } from '../parts/toast'
-import { go, path } from '../route'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
-import { isOver } from '../text/session-state'
 import { ApprovalNeed } from './approval-need'
 import { actorNamed } from './known-actors'
-import { needsOf, type Need } from './needs'
+import { NeedActs, NeedForm, leadsTo } from './need-acts'
+import { isPutOff, needsOf, type Need } from './needs'
 
 const LOOKS = {
-  question: ['ask', 'attention', 'Answer'],
-  secret: ['key', 'attention', 'Enter it…'],
-  turn: ['hand', 'attention', 'Open'],
-  halted: ['halt', 'danger', 'Open'],
-  fenced: ['lock', 'danger', 'Open'],
-  lost: ['warn', 'danger', 'See what is known'],
+  question: ['ask', 'attention'],
+  secret: ['key', 'attention'],
+  turn: ['hand', 'attention'],
+  halted: ['halt', 'danger'],
+  fenced: ['lock', 'danger'],
+  lost: ['warn', 'danger'],
 } as const
 
 type NeedOrApproval = Need | { readonly key: string; readonly approval: ApprovalCard }
@@ -36,7 +35,7 @@ export function NeedsYou() {
   )
   const needs = useSteadyOrder<NeedOrApproval>([
     ...held.map((approval) => ({ key: `approval/${approval.machine}/${approval.info.id}`, approval })),
-    ...needsOf(hold.sessions.value, machines),
+    ...needsOf(hold.sessions.value, machines).filter((need) => !isPutOff(need)),
   ])
   if (needs.length === 0) return null
   return (
@@ -47,17 +46,39 @@ export function NeedsYou() {
         <span class="grow" />
         {machines.length > 1 && <span class="faint">across {machines.length} machines</span>}
       </header>
+      <NewNeeds needs={needs} />
       <ul class="rows">
         {needs.map((need) =>
           'approval' in need ? (
             <ApprovalNeed key={need.key} card={need.approval} machine={machineOf(need.approval.machine)} />
           ) : (
-            <NeedRow key={need.key} need={need} machine={machineOf(need.card.machine)} />
+            <NeedRow key={`${need.key} ${need.asked}`} need={need} machine={machineOf(need.card.machine)} />
           ),
         )}
       </ul>
     </section>
   )
+}
+
+/** What is new, once, for those who do not see the list. */
+function NewNeeds({ needs }: { needs: readonly NeedOrApproval[] }) {
+  const said = useRef(new Set<string>())
+  const text = useRef('')
+  const fresh = needs.filter(({ key }) => !said.current.has(key))
+  for (const { key } of fresh) said.current.add(key)
+  if (fresh.length > 0) text.current = fresh.map(needText).join('. ')
+  return (
+    <p class="unseen" role="status">
+      {text.current}
+    </p>
+  )
+}
+
+function needText(need: NeedOrApproval): string {
+  if ('approval' in need) return `${sanitize(need.approval.info.name, 64)} waits for approval`
+  const { text, card, about } = need
+  const name = sanitize(card.info.name, 64)
+  return `${text.startsWith(`${name} `) ? '' : `${name}: `}${sanitize(text, 160)}, ${sanitize(about, 80)}`
 }
 
 /** Nothing moves under a finger: what is new is added below until the page is left. */
@@ -68,25 +89,18 @@ function useSteadyOrder<T extends { readonly key: string }>(needs: readonly T[])
 }
 
 function NeedRow({ need, machine }: { need: Need; machine: Machine | undefined }) {
-  const hold = useHold()
   const { card, kind } = need
-  const [icon, tone, word] = LOOKS[kind]
+  const [icon, tone] = LOOKS[kind]
   const { info } = card
-  const place = {
-    page: 'session',
-    machine: card.machineName,
-    session: isOver(info.state) ? info.id : info.name,
-  } as const
-  const acknowledge = (): void => {
-    hold.acknowledge(card.machine, info.id).catch(toastError)
-  }
+  const busy = useSignal(false)
+  const form = useSignal(false)
   return (
     <li class={`need tone-${tone}`} data-testid="need" data-kind={kind} data-session={info.name}>
       <span class="need-mark" aria-hidden="true">
         <Icon name={icon} />
       </span>
-      <span class="need-what">
-        <span class={`need-text cut ${need.quoted ? 'mono' : ''}`}>{sanitize(need.text, 160)}</span>
+      <a class="need-what" data-testid="need-link" {...leadsTo(card)}>
+        <span class={`need-text cut ${need.quoted ? 'mono' : ''}`}>{sanitize(need.text, 300)}</span>
         <span class="need-about cut">
           {need.actor && (
             <ActorName
@@ -101,26 +115,11 @@ function NeedRow({ need, machine }: { need: Need; machine: Machine | undefined }
             {need.since !== null && ` · ${age(now.value - need.since)}`}
           </span>
         </span>
-      </span>
+      </a>
       <span class="need-acts row">
-        {kind === 'lost' && (machine?.rights.includes('end') ?? false) && (
-          <button class="button" data-testid="need-acknowledge" onClick={acknowledge}>
-            Acknowledge
-          </button>
-        )}
-        <a
-          class="button"
-          href={path(place)}
-          data-testid="need-open"
-          onClick={(event) => {
-            if (event.ctrlKey || event.metaKey || event.shiftKey) return
-            event.preventDefault()
-            go(place)
-          }}
-        >
-          {word}
-        </a>
+        <NeedActs {...{ need, machine, busy, form }} />
       </span>
+      <NeedForm {...{ need, machine, busy, form }} />
     </li>
   )
 }

@@ -1,5 +1,6 @@
-// What needs somebody, across machines, the most urgent first. Pure.
+// What needs somebody, across machines, the most urgent first. Pure, but for what was put off.
 
+import { signal } from '@preact/signals'
 import type { Machine, SessionCard, SessionInfo } from '../../hold/api'
 import { programOf, runningCommand, sinceOf } from '../text/running'
 import { endingText, fencedText, inFlightText, isOver, shownState } from '../text/session-state'
@@ -13,8 +14,21 @@ export interface Need {
   readonly text: string // what is asked, or what happened
   readonly quoted: boolean // the text is the program's own
   readonly actor: string // whom it is about; '' when nobody
+  readonly asked: string // another one than before is a need of its own to whoever answers it
   readonly about: string // since when, and what is so
   readonly since: number | null
+}
+
+const off = signal<ReadonlySet<string>>(new Set())
+const offKey = ({ key, asked }: Need): string => `${key} ${asked}`
+
+/** Not now: it is not shown here again, as long as the page is open and the same is asked. */
+export function putOff(need: Need): void {
+  off.value = new Set([...off.value, offKey(need)])
+}
+
+export function isPutOff(need: Need): boolean {
+  return off.value.has(offKey(need))
 }
 
 const URGENCY: readonly NeedKind[] = ['question', 'secret', 'turn', 'halted', 'fenced', 'lost']
@@ -35,6 +49,7 @@ function needs(card: SessionCard, me: string): Need[] {
     key: `${kind}/${card.machine}/${info.id}`,
     card,
     quoted: false,
+    asked: info.waiting_line,
     actor: runningCommand(info)?.actor ?? '',
     since: sinceOf(info),
     ...said,
@@ -43,14 +58,21 @@ function needs(card: SessionCard, me: string): Need[] {
     me && info.holder === me && info.waiting.length > 0 && !isOver(info.state)
       ? [
           one('turn', {
-            text: `${info.waiting.join(', ')} ${info.waiting.length === 1 ? 'asks' : 'ask'} for the turn`,
+            text: `${info.waiting.join(', ')} ${info.waiting.length === 1 ? 'asks' : 'ask'} for the turn${said(card)}`,
+            asked: info.waiting.join(),
             about: 'you hold the turn',
             actor: info.waiting[0]!,
-            since: null,
+            since: card.asking?.[0]?.since ?? null,
           }),
         ]
       : []
   return [...ofState(info, one), ...asked]
+}
+
+/** What the first of them says, who would get it. */
+function said({ asking }: SessionCard): string {
+  const words = asking?.[0]?.message
+  return words ? `: “${words}”` : ''
 }
 
 type Say = (kind: NeedKind, said: Partial<Need> & { text: string; about: string }) => Need

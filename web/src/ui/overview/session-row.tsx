@@ -7,6 +7,7 @@ import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { reapingText } from '../text/checkpoints'
 import { age, ago } from '../text/durations'
+import { howFar, shortly } from '../text/progress'
 import { sanitize } from '../text/sanitize'
 import { isOver, listedState, needsInput, restsOrOver, stateText } from '../text/session-state'
 import { actorNamed } from './known-actors'
@@ -21,6 +22,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   const to = isOver(state) ? { ...place, session: info.id } : place
   const line = lineOf(card)
   const reaping = info.pinned || restsOrOver(state) ? '' : reapingText(card.reaping, now.value)
+  const far = howFar(card.progress, now.value)
   const running = isOver(state) ? null : runningCommand(info)
   return (
     <a
@@ -56,7 +58,18 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
         ))}
       </span>
       <span class="row-state">
-        <StateChip info={info} link={card.link} />
+        {far ? (
+          <span
+            class="chip tone-busy"
+            title={[far.phase, far.amount].filter(Boolean).join(', ')}
+            data-testid="session-progress"
+          >
+            <span class="spinner small" aria-hidden="true" />
+            {shortly(far)}
+          </span>
+        ) : (
+          <StateChip info={info} link={card.link} />
+        )}
       </span>
       <span class="row-line mono cut" data-testid="session-card-last-line">
         {running && <strong class="row-command">{sanitize(running.text, 120)}</strong>}

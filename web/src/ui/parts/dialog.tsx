@@ -31,6 +31,7 @@ export function Dialog({ title, onClose, children, testid }: Props) {
       onCancel={onClose}
       onClick={(event) => event.target === box.current && onClose()}
     >
+      <ToastPlace />
       <div class="dialog-body">
         <div class="dialog-head">
           <h2>{title}</h2>
@@ -39,7 +40,6 @@ export function Dialog({ title, onClose, children, testid }: Props) {
           </button>
         </div>
         {children}
-        <ToastPlace />
       </div>
     </dialog>
   )

@@ -14,15 +14,35 @@ export type PressEvent = 'down' | 'up' | 'leave' | 'tick'
 
 /** One step. It fires once per press: the hand must be lifted before it can fire again. */
 export function step(press: Press, event: PressEvent, now: number): { press: Press; fire: boolean } {
-  if (event === 'up' || event === 'leave') return { press: IDLE, fire: false }
+  // A busy page looks late: what counts is how long it was held, and not how often somebody looked meanwhile.
+  if (event === 'up') return { press: IDLE, fire: isDue(press, now) }
+  if (event === 'leave') return { press: IDLE, fire: false }
   if (event === 'down') {
     // A key that is held down repeats; only the first counts.
     return { press: press.phase === 'idle' ? { phase: 'pressing', since: now } : press, fire: false }
   }
-  if (press.phase === 'pressing' && now - press.since >= HOLD_MS) {
-    return { press: { phase: 'fired', since: press.since }, fire: true }
-  }
-  return { press, fire: false }
+  if (!isDue(press, now)) return { press, fire: false }
+  return { press: { phase: 'fired', since: press.since }, fire: true }
+}
+
+function isDue(press: Press, now: number): boolean {
+  return press.phase === 'pressing' && now - press.since >= HOLD_MS
+}
+
+interface Box {
+  readonly left: number
+  readonly top: number
+  readonly right: number
+  readonly bottom: number
+}
+
+const SLIP_PX = 12 // a finger that presses is not still
+
+/** Whether a pointer went off what it pressed. By where that was then: what the page moves away has not been let go. */
+export function isOff(box: Box, x: number, y: number): boolean {
+  return (
+    x < box.left - SLIP_PX || x > box.right + SLIP_PX || y < box.top - SLIP_PX || y > box.bottom + SLIP_PX
+  )
 }
 
 /** From 0 to 1. */

@@ -11,6 +11,7 @@ const PATHS = {
   close: 'm5.5 5.5 9 9m0-9-9 9',
   copy: 'M7.5 7.5h8v8h-8ZM12.5 7.5v-3h-8v8h3',
   latest: 'M10 4v11.5M5 10.5l5 5 5-5',
+  disk: 'M4 5h12v10H4ZM7 12h.01M4 9.5h12',
   dots: 'M10 5h.01M10 10h.01M10 15h.01',
   down: 'm5 8 5 5 5-5',
   fit: 'M3 10h14M6 7l-3 3 3 3m8-6 3 3-3 3',

@@ -7,11 +7,11 @@ import { now } from '../parts/clock'
 import { toast, toastError } from '../parts/toast'
 import { go } from '../route'
 import { notBack } from '../text/checkpoints'
-import { age } from '../text/durations'
 import { may } from '../text/rights'
 import { sanitize } from '../text/sanitize'
 import { isAsleep } from '../text/session-state'
 import type { WayBack } from '../text/standstill'
+import { ProgressBar, useHowFar } from './progress-bar'
 import type { SessionController } from './session-controller'
 
 /** What this device may do about it, and the checkpoint it would come back from. */
@@ -39,7 +39,9 @@ interface Props {
   readonly way: WayBack
 }
 
-export function BringBack({ controller: { handle }, machine, way }: Props) {
+export function BringBack({ controller, machine, way }: Props) {
+  const { handle } = controller
+  const far = useHowFar(controller)
   const since = useSignal<number | null>(null)
   const link = handle.link.value
   const asleep = link.at === 'ended' && isAsleep(link.ending)
@@ -63,11 +65,17 @@ export function BringBack({ controller: { handle }, machine, way }: Props) {
     const { info } = await handle.revive()
     go({ page: 'session', machine, session: info.id })
   }
+  // Somebody else, or the host by itself, may have asked for it.
+  if (since.value === null && far)
+    return (
+      <p class="row" role="status" data-testid="bringing-back">
+        <ProgressBar label={far.work} far={far} since={now.value} />
+      </p>
+    )
   if (since.value !== null)
     return (
       <p class="row" role="status" data-testid="bringing-back">
-        <span class="spinner" aria-hidden="true" />
-        {asleep ? 'Waking it' : 'Bringing it back'}… {age(now.value - since.value)}
+        <ProgressBar label={asleep ? 'Waking it' : 'Bringing it back'} far={far} since={since.value} />
       </p>
     )
   return (

@@ -7,9 +7,11 @@ import { Dialog } from '../parts/dialog'
 import { InlineCode } from '../parts/inline-code'
 import { toast } from '../parts/toast'
 import { madeText } from '../text/checkpoints'
-import { age, ago, clock } from '../text/durations'
+import { ago, clock } from '../text/durations'
 import { may } from '../text/rights'
 import { sanitize } from '../text/sanitize'
+import { CanMove } from './can-move'
+import { ProgressBar, useHowFar } from './progress-bar'
 import type { SessionController } from './session-controller'
 
 interface Props {
@@ -45,7 +47,9 @@ export function CheckpointsDialog({ controller, onClose }: Props) {
   )
 }
 
-function Making({ controller: { handle, checkpointing }, onClose }: Props) {
+function Making({ controller, onClose }: Props) {
+  const { handle, checkpointing } = controller
+  const far = useHowFar(controller)
   const note = useSignal('')
   const end = useSignal(false)
   const since = checkpointing.since.value
@@ -72,6 +76,7 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
         Its processes are written to disk as they are. It stands still for a moment and runs on; keys typed
         meanwhile wait.
       </p>
+      <CanMove controller={controller} />
       <label class="field">
         <span>Note</span>
         <input
@@ -105,10 +110,7 @@ function Making({ controller: { handle, checkpointing }, onClose }: Props) {
       <div class="dialog-foot row">
         <span class="faint grow" role="status" data-testid="checkpoint-progress">
           {since !== null ? (
-            <>
-              Writing the checkpoint… {age(now.value - since)}{' '}
-              <progress aria-label="Writing the checkpoint" />
-            </>
+            <ProgressBar label="Writing the checkpoint" far={far} since={since} />
           ) : (
             made && `Done: ${madeText(made)}`
           )}

@@ -12,12 +12,16 @@ export function Footer({ controller }: { controller: SessionController }) {
   const size = handle.operators.value?.size ?? handle.info.value?.size
   const rtt = handle.rtt.value
   const presence = handle.operators.value
+  const epoch = handle.info.value?.epoch ?? 1
   return (
     <footer class="foot row">
       {size && (
         <span title="The size of the session; this page never changes it on its own">
           {size.cols}×{size.rows}
         </span>
+      )}
+      {epoch > 1 && (
+        <span title="Which of its lives this is: it was restored since it began">epoch {epoch}</span>
       )}
       {presence && (
         <span class="foot-who">

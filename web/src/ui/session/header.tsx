@@ -15,6 +15,7 @@ import { go } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { sanitize } from '../text/sanitize'
 import { may as mayWith } from '../text/rights'
+import { CertificateDialog } from './certificate-dialog'
 import { CheckpointsDialog } from './checkpoints-dialog'
 import { useHeld } from './held-card'
 import type { SessionController } from './session-controller'
@@ -106,6 +107,9 @@ export function Header({ controller, machine, session, onInvite }: Props) {
       )}
       {checkpoints.value && (
         <CheckpointsDialog controller={controller} onClose={() => (checkpoints.value = false)} />
+      )}
+      {controller.certifying.value && (
+        <CertificateDialog controller={controller} onClose={() => (controller.certifying.value = false)} />
       )}
     </header>
   )
@@ -216,6 +220,13 @@ function More({
             its processes on disk, to come back to
           </Act>
         )}
+        <Act
+          title="Certificate…"
+          testid="certificate-open"
+          onClick={then(() => (controller.certifying.value = true))}
+        >
+          that it is the same session, over hosts and epochs
+        </Act>
         {may('input') && handle.link.value.at === 'online' && (
           <Act
             title={pinned ? 'Stop keeping it' : 'Keep it'}

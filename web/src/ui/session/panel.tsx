@@ -2,10 +2,11 @@
 
 import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from '../parts/icon'
-import { narrow } from '../parts/viewport'
+import { narrow, touch } from '../parts/viewport'
 import type { SessionController, Tab } from './session-controller'
 import { useHeld } from './held-card'
 import { Inbox } from './inbox'
+import { LineageLine } from './lineage-line'
 import { Operators } from './operators'
 import { Processes } from './processes'
 import { Timeline } from './timeline'
@@ -17,7 +18,12 @@ const TABS: [Tab, string][] = [
   ['inbox', 'Inbox'],
 ]
 
-export function Panel({ controller }: { controller: SessionController }) {
+interface Props {
+  readonly controller: SessionController
+  readonly machine: string // by the name it has on this device
+}
+
+export function Panel({ controller, machine }: Props) {
   const box = useRef<HTMLElement>(null)
   const close = (): void => {
     controller.panel.value = false
@@ -67,8 +73,20 @@ export function Panel({ controller }: { controller: SessionController }) {
         >
           <Body controller={controller} />
         </div>
+        {controller.tab.value === 'timeline' && <Foot controller={controller} machine={machine} />}
       </aside>
     </>
+  )
+}
+
+function Foot({ controller, machine }: Props) {
+  return (
+    <div class="panel-foot">
+      <LineageLine controller={controller} machine={machine} />
+      {!touch.value && (
+        <p>Select text in the terminal to see who printed it. Select a command here to go to it.</p>
+      )}
+    </div>
   )
 }
 

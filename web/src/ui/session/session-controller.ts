@@ -6,6 +6,7 @@ import type { Handoff, Notice, Receipt, SessionHandle } from '../../hold/api'
 import { clearToasts, toast, toastError } from '../parts/toast'
 import { modified, keyText, NO_MODIFIERS, type Modifiers, type NamedKey } from '../terminal/keys'
 import type { PredictedTyping } from '../terminal/predicted-typing'
+import type { Point } from '../terminal/lens-geometry'
 import type { LensView } from '../terminal/lens-view'
 import type { Screen } from '../terminal/screen'
 import type { TouchSelection } from '../terminal/touch-selection'
@@ -14,11 +15,18 @@ import { hasNews, othersActed } from '../text/handoff'
 import { sanitize } from '../text/sanitize'
 import { Checkpointing } from './checkpointing'
 import { EMPTY, type TimelineModel } from './timeline-model'
+import type { Rail } from './rail'
 import { findCommand, locate } from './find-command'
 import { JournalReader } from './journal-reader'
 import { TypedInput } from './typed-input'
 
 export type Tab = 'timeline' | 'processes' | 'operators' | 'inbox'
+
+/** The command that printed what is selected, and where that ends in the pane. */
+export interface Pointed {
+  readonly command: number
+  readonly at: Point
+}
 
 const HINT_MS = 8000
 const PASTE_ASK_CHARS = 100_000 // a larger paste is likely a slip: ask first
@@ -42,12 +50,16 @@ export class SessionController {
   readonly link = signal('') // the address of the link that was tapped
   readonly unread = signal<number | null>(null) // lines printed since the view left the end; null: it is there
   readonly ready = signal(false)
+  readonly certifying = signal(false) // its certificate is shown
+  readonly chosen = signal<number | null>(null) // the command that is marked in the timeline, and beside the terminal
+  readonly pointed = signal<Pointed | null>(null) // of what is selected in the terminal
   readonly fullScreen = signal(false) // a program draws on the alternate screen
   readonly checkpointing: Checkpointing
   screen: Screen | null = null
   lens: LensView | null = null
   selection: TouchSelection | null = null
   predicted: PredictedTyping | null = null
+  rail: Rail | null = null
 
   private readonly typing: TypedInput
   private readonly reader: JournalReader
@@ -199,16 +211,28 @@ export class SessionController {
       toast('A full-screen program is covering the scrollback')
       return
     }
-    const found = await this.act(findCommand((first, last) => this.handle.blame(first, last), command))
-    if (!found) {
+    const line = this.rail?.lineOf(command) ?? (await this.find(command, screen))
+    if (line === null) {
       toast('That command is no longer in the scrollback')
       return
     }
-    const { active } = screen.term.buffer
-    const line = locate((index) => screen.line(index), active.length, found)
+    this.chosen.value = command
     screen.term.scrollToLine(Math.max(0, line - 1))
     this.lens?.top()
     this.flash(line)
+  }
+
+  private async find(command: number, screen: Screen): Promise<number | null> {
+    const found = await this.act(findCommand((first, last) => this.handle.blame(first, last), command))
+    return found && locate((index) => screen.line(index), screen.term.buffer.active.length, found)
+  }
+
+  /** From a line of the terminal to its command in the timeline. */
+  showCommand(command: number): void {
+    this.pointed.value = null
+    this.chosen.value = command
+    this.tab.value = 'timeline'
+    this.panel.value = true
   }
 
   show(text: string): void {

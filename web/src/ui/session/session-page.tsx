@@ -163,7 +163,7 @@ function Live({
           {(link.at !== 'ended' || controller.ready.value) && <Footer controller={controller} />}
           {touch.value && link.at !== 'ended' && <KeyBar controller={controller} />}
         </main>
-        {controller.panel.value && <Panel controller={controller} />}
+        {controller.panel.value && <Panel controller={controller} machine={machine.name} />}
       </div>
       {inviting.value && <InviteDialog controller={controller} onClose={() => (inviting.value = false)} />}
       <PasteDialog controller={controller} />

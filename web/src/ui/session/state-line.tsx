@@ -1,5 +1,7 @@
 // The line on top of the terminal: who does what, since when, and what you may do.
 
+import { useEffect, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
 import { Avatar } from '../parts/labels'
 import { Icon } from '../parts/icon'
 import { now } from '../parts/clock'
@@ -9,6 +11,7 @@ import { may as mayWith } from '../text/rights'
 import { sanitize } from '../text/sanitize'
 import { stateLine, type StateLine as Line } from '../text/state-line'
 import { useHeld } from './held-card'
+import { useHowFar } from './progress-bar'
 import { haltOf } from './timeline-model'
 import type { SessionController } from './session-controller'
 
@@ -16,6 +19,7 @@ const ICONS = {
   connecting: 'link',
   offline: 'link',
   asleep: 'moon',
+  checkpointing: 'disk',
   fenced: 'lock',
   halted: 'halt',
   stopped: 'halt',
@@ -38,7 +42,6 @@ export function StateLine({ controller, machine }: { controller: SessionControll
       <span class="state-words">
         <strong
           class="state-what cut"
-          role="status"
           style={{ '--around': `${line.before.length + line.after.length + SPARE}ch` }}
         >
           {sanitize(line.before, 160)}
@@ -51,6 +54,33 @@ export function StateLine({ controller, machine }: { controller: SessionControll
         </span>
       </span>
       {blind && <span class="chip tone-attention">blind</span>}
+    </span>
+  )
+}
+
+const SAID_MS = 5000 // at the least between two: a session that does one thing after the other would never be silent
+
+/** The same for those who do not see it, and no oftener than it can be listened to. */
+export function SaidState({ controller, machine }: { controller: SessionController; machine: string }) {
+  const line = useLine(controller, machine)
+  const said = useSignal('')
+  const latest = useRef('')
+  const timer = useRef(0)
+  latest.current = sanitize(`${line.before}${line.code}${line.after}`, 300)
+  const words = latest.current
+  useEffect(() => {
+    if (timer.current) return
+    const say = (): void => {
+      const changed = said.peek() !== latest.current
+      said.value = latest.current
+      timer.current = changed ? window.setTimeout(say, SAID_MS) : 0
+    }
+    say()
+  }, [words])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return (
+    <span class="unseen" role="status" data-testid="said-state">
+      {said.value}
     </span>
   )
 }
@@ -80,6 +110,7 @@ function useLine(controller: SessionController, machine: string): Line {
     mayType: mayWith(rights, 'input') && !handle.observing.value,
     mayResume: mayWith(rights, 'halt'),
     halt: haltOf(timeline.value),
+    far: useHowFar(controller),
     held: held[0]?.info ?? null,
     me: handle.me.value?.name ?? '',
     machine,

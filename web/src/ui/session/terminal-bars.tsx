@@ -1,8 +1,14 @@
 // What belongs to the terminal's text and stands beside it: the way back to the end, the link that was tapped, the
 // selection.
 
+import { now } from '../parts/clock'
 import { copy } from '../parts/copy'
 import { Icon } from '../parts/icon'
+import { Avatar } from '../parts/labels'
+import { touch } from '../parts/viewport'
+import { hueOf } from '../text/actor-colour'
+import { clock, took } from '../text/durations'
+import { sanitize } from '../text/sanitize'
 import type { SessionController } from './session-controller'
 
 export function LatestButton({ controller }: { controller: SessionController }) {
@@ -13,6 +19,44 @@ export function LatestButton({ controller }: { controller: SessionController }) 
       <Icon name="latest" /> {controller.fullScreen.value ? 'Back to the cursor' : 'Jump to latest'}
       {unread > 0 && <span>· {unread === 1 ? '1 new line' : `${unread} new lines`}</span>}
     </button>
+  )
+}
+
+/** Beside a selection that a mouse made: whose command printed it. */
+export function PrintedBy({ controller }: { controller: SessionController }) {
+  const pointed = controller.pointed.value
+  if (!pointed || controller.selected.value || touch.value) return null
+  const command = controller.timeline.value.commands.findLast(({ number }) => number === pointed.command)
+  if (!command) return null
+  const actor = controller.handle.actors.value.find(({ name }) => name === command.actor)
+  return (
+    <section
+      class="printed-by"
+      aria-label="Printed by"
+      data-testid="printed-by"
+      style={{ '--x': `${Math.round(pointed.at.x)}px`, '--y': `${Math.round(pointed.at.y)}px` }}
+    >
+      <Avatar
+        name={command.actor || '?'}
+        hue={hueOf(actor?.colour, actor?.id || command.actor)}
+        kind={actor?.kind}
+      />
+      <span class="cut">
+        Printed by <code>{sanitize(command.text, 60)}</code>
+        <br />
+        <span class="faint">
+          {sanitize(command.actor || 'nobody known', 40)}, {clock(command.beganAt, now.value)}
+          {command.endedAt !== null && `, took ${took(command.endedAt - command.beganAt)}`}
+        </span>
+      </span>
+      <button
+        class="button"
+        data-testid="printed-by-go"
+        onClick={() => controller.showCommand(command.number)}
+      >
+        Go to it
+      </button>
+    </section>
   )
 }
 

@@ -15,8 +15,9 @@ import { TouchSelection } from '../terminal/touch-selection'
 import type { Point } from '../terminal/lens-geometry'
 import { CatchUpCard } from './catch-up-card'
 import { ReceiptCard } from './receipt-card'
-import type { SessionController } from './session-controller'
-import { LatestButton } from './terminal-bars'
+import { Rail } from './rail'
+import type { Pointed, SessionController } from './session-controller'
+import { LatestButton, PrintedBy } from './terminal-bars'
 
 declare global {
   interface Window {
@@ -27,8 +28,11 @@ declare global {
 export function TerminalView({ controller }: { controller: SessionController }) {
   const pane = useRef<HTMLDivElement>(null)
   const stage = useRef<HTMLDivElement>(null)
+  const rail = useRef<HTMLDivElement>(null)
+  const beside = useRef<HTMLDivElement>(null)
 
   useEffect(() => mount(controller, pane.current!, stage.current!), [controller])
+  useEffect(() => withRail(controller, rail.current!, beside.current!), [controller])
   useSignalEffect(() => controller.screen?.theme(theme.value))
   useSignalEffect(() => controller.screen?.readable(screenReader.value))
   // The size belongs to the session; this terminal only follows it.
@@ -47,6 +51,10 @@ export function TerminalView({ controller }: { controller: SessionController }) 
       >
         <div ref={stage} class="stage" />
       </div>
+      {/* The timeline says the same in words. */}
+      <div ref={rail} class="rail" data-testid="rail" aria-hidden="true" />
+      <div ref={beside} class="rail-notes" data-testid="rail-notes" aria-hidden="true" />
+      <PrintedBy controller={controller} />
       <div class={`overlays ${controller.ready.value && controller.lens?.cursorLow.value ? 'at-top' : ''}`}>
         {!(narrow.value && controller.panel.value) && <ToastPlace />}
         <CatchUpCard controller={controller} />
@@ -106,6 +114,7 @@ function mount(controller: SessionController, pane: HTMLElement, stage: HTMLElem
       controller.ready.value = true
       predicted.drawn()
       lens.settle()
+      controller.rail?.moved()
     },
   )
   const stop = handle.onOutput((bytes, kind, size, more) => {
@@ -159,10 +168,11 @@ function watch({ handle }: SessionController, predicted: PredictedTyping): () =>
 /** What the page around the terminal shows of it: what is selected, and how far from the end the view is. */
 function watchView(
   controller: SessionController,
-  { term }: Screen,
+  screen: Screen,
   lens: LensView,
   selection: TouchSelection,
 ): () => void {
+  const { term } = screen
   let printed = 0 // lines since the view left the end
   const look = (): void => {
     const { viewportY, baseY } = term.buffer.active
@@ -174,14 +184,41 @@ function watchView(
     term.onLineFeed(() => void (printed += 1)),
     term.onRender(look),
     term.onWriteParsed(look), // what is printed outside the view is not drawn
-    term.onSelectionChange(
-      () => (controller.selected.value = selection.active ? term.getSelection().trimEnd() : ''),
-    ),
+    term.onSelectionChange(() => {
+      controller.selected.value = selection.active ? term.getSelection().trimEnd() : ''
+      controller.pointed.value = pointed(controller, screen, lens)
+    }),
   ]
   const unlens = lens.away.subscribe(look)
   return () => {
     unlens()
     undo.forEach((each) => each.dispose())
+  }
+}
+
+/** Whose command printed what is selected; the first line of it counts. */
+function pointed(controller: SessionController, screen: Screen, lens: LensView): Pointed | null {
+  const { term } = screen
+  const range = term.getSelectionPosition()
+  const command = range && term.hasSelection() ? controller.rail?.commandAt(range.start.y) : null
+  if (!range || command == null) return null
+  const cell = screen.cursor()
+  const { x, y } = lens.place.peek()
+  const row = range.end.y - term.buffer.active.viewportY
+  return { command, at: { x: range.end.x * cell.width + x, y: (row + 1) * cell.height + y } }
+}
+
+/** Its own effect: the terminal is there by then. */
+function withRail(controller: SessionController, bars: HTMLElement, notes: HTMLElement): () => void {
+  const { screen, lens } = controller
+  if (!screen || !lens) return () => undefined
+  const rail = new Rail(controller, screen, lens, bars, notes)
+  controller.rail = rail
+  const resized = screen.term.onResize(() => rail.moved())
+  return () => {
+    resized.dispose()
+    rail.close()
+    controller.rail = null
   }
 }
 

@@ -37,7 +37,14 @@ export interface TimelineModel {
   readonly leftOut: number // records before the first one in here
   readonly commands: readonly Command[] // oldest first
   readonly events: readonly TimelineEvent[]
+  readonly lineage: Lineage
   readonly judged: Judged | null // the last line that was allowed; the command with its text is the next one
+}
+
+/** Where it comes from, as far as its record was read. */
+export interface Lineage {
+  readonly follows: string // id of the session before it; '' when there was none
+  readonly back: { readonly at: number; readonly actor: string; readonly kind: string } | null // when it was last restored
 }
 
 interface Judged {
@@ -51,7 +58,14 @@ export function haltOf({ events }: TimelineModel): { actor: string; at: number }
   return last?.kind === 'halted' ? { actor: last.actor, at: last.at } : null
 }
 
-export const EMPTY: TimelineModel = { through: 0, leftOut: 0, commands: [], events: [], judged: null }
+export const EMPTY: TimelineModel = {
+  through: 0,
+  leftOut: 0,
+  commands: [],
+  events: [],
+  lineage: { follows: '', back: null },
+  judged: null,
+}
 const KEPT = 1000 // of each: a panel, not an archive
 
 /** The first look: what the host sums up of the past. */
@@ -147,7 +161,7 @@ export function added(past: TimelineModel, entries: readonly JournalEntry[], nam
 }
 
 function one(past: TimelineModel, entry: JournalEntry, names: Names): TimelineModel {
-  const now = { ...past, through: entry.seq }
+  const now = { ...past, through: entry.seq, lineage: descended(past.lineage, entry, names) }
   if (entry.kind === 'command_began') return { ...now, judged: null, commands: began(past, entry, names) }
   if (entry.kind === 'command_ended') return { ...now, commands: ended(past.commands, entry) }
   if (entry.kind === 'judged' && entry.fields.outcome === 'allow') {
@@ -158,6 +172,12 @@ function one(past: TimelineModel, entry: JournalEntry, names: Names): TimelineMo
   return said
     ? { ...now, events: [...past.events, { seq: entry.seq, at: entry.at, kind: entry.kind, ...said }] }
     : now
+}
+
+function descended(past: Lineage, { kind, at, actor, fields }: JournalEntry, names: Names): Lineage {
+  if (kind === 'began') return { ...past, follows: text(fields.predecessor) }
+  if (kind !== 'restored') return past
+  return { ...past, back: { at, actor: named(actor, names), kind: text(fields.kind) } }
 }
 
 function began({ commands, judged }: TimelineModel, entry: JournalEntry, names: Names): readonly Command[] {

@@ -1,7 +1,7 @@
 // Commands with actor, status and duration, and what else happened, newest first; turn moves are folded. A click on a command goes to its first line in the scrollback.
 
 import { Fragment } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Actor } from '../../hold/api'
 import { partText } from '../approval/approval-words'
 import { Icon } from '../parts/icon'
@@ -105,11 +105,18 @@ function CommandEntry({
     await controller.jump(command.number)
     if (narrow.value) controller.panel.value = false
   }
+  const chosen = controller.chosen.value === command.number
+  const entry = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (chosen) entry.current?.scrollIntoView({ block: 'nearest' })
+  }, [chosen])
   const others = command.authors.filter((name) => name !== command.actor)
   return (
     <li>
       <button
-        class="command"
+        ref={entry}
+        class={`command ${chosen ? 'is-chosen' : ''}`}
+        aria-current={chosen || undefined}
         data-testid="timeline-entry"
         data-seq={command.number}
         onClick={() => void jump()}

@@ -10,7 +10,7 @@ import { narrow, sideways } from '../parts/viewport'
 import { may as mayWith } from '../text/rights'
 import { AskSheet } from './ask-sheet'
 import { GiveTurn } from './inbox'
-import { StateLine } from './state-line'
+import { SaidState, StateLine } from './state-line'
 import type { SessionController } from './session-controller'
 
 export function TurnBar({ controller, machine }: { controller: SessionController; machine: string }) {
@@ -40,6 +40,7 @@ export function TurnBar({ controller, machine }: { controller: SessionController
       onFocusIn={(event) => (focused.current = event.target as Element)}
     >
       <StateLine controller={controller} machine={machine} />
+      <SaidState controller={controller} machine={machine} />
       {link !== 'ended' && (
         <span class="turn-acts">
           {sheet && (

@@ -42,6 +42,7 @@ export class LensView {
   readonly cursorLow = signal(false) // the cursor is in the lower part of the pane: cards lie over the upper
   readonly away = signal(false) // the cursor is outside the pane
   readonly lineCut = signal(false) // a part of the cursor's line, as far as it is written, is outside the pane
+  readonly place = signal<Offset>({ x: 0, y: 0 }) // where the screen is drawn, in whole pixels
   private offset: Offset = { x: 0, y: 0 }
   private following = true
   private resting = false // the cursor's line is the last one in the pane, also where there is room below
@@ -126,7 +127,7 @@ export class LensView {
   /** To the top left of what is shown: something there is to be seen, and the cursor is elsewhere. */
   top(): void {
     this.following = false
-    this.place({ x: 0, y: 0 })
+    this.moveTo({ x: 0, y: 0 })
   }
 
   /** After output: at most once a frame. */
@@ -134,8 +135,11 @@ export class LensView {
     cancelAnimationFrame(this.frame)
     this.frame = requestAnimationFrame(() => {
       if (this.following)
-        this.place(follow(this.offset, this.screen.cursor(), this.screen.extent(), this.room()), this.resting)
-      else this.place(this.offset)
+        this.moveTo(
+          follow(this.offset, this.screen.cursor(), this.screen.extent(), this.room()),
+          this.resting,
+        )
+      else this.moveTo(this.offset)
     })
   }
 
@@ -176,7 +180,7 @@ export class LensView {
   private pan(dx: number, dy: number): void {
     this.following = false
     const before = this.offset
-    this.place({ x: before.x + dx, y: before.y + dy })
+    this.moveTo({ x: before.x + dx, y: before.y + dy })
     const rest = dy - (this.offset.y - before.y)
     // What the lens could not take goes to the scrollback, or to a program that wants the wheel.
     if (Math.abs(rest) >= 1) this.scroll(-rest)
@@ -239,11 +243,11 @@ export class LensView {
       event.preventDefault()
       event.stopPropagation()
       this.following = false
-      this.place({ x: this.offset.x - sideways, y: this.offset.y })
+      this.moveTo({ x: this.offset.x - sideways, y: this.offset.y })
     }
   }
 
-  private place(offset: Offset, resting = false): void {
+  private moveTo(offset: Offset, resting = false): void {
     const within = clampOffset(offset, this.screen.extent(), this.room())
     this.offset = resting ? { ...within, y: restingOn(this.screen.cursor(), this.room()) } : within
     this.draw()
@@ -263,10 +267,11 @@ export class LensView {
       !this.following &&
       (outside(cursor.x + x, cursor.width, room.width) || outside(cursor.y + y, cursor.height, room.height))
     // Whole pixels: text on half a pixel is blurred.
-    const place =
-      `translate(${Math.round(x)}px, ${Math.round(y)}px)` + (this.zoom === 1 ? '' : ` scale(${this.zoom})`)
-    if (place === this.drawn) return
-    this.drawn = place
-    this.stage.style.transform = place
+    const at = { x: Math.round(x), y: Math.round(y) }
+    const drawnAt = `translate(${at.x}px, ${at.y}px)` + (this.zoom === 1 ? '' : ` scale(${this.zoom})`)
+    if (drawnAt === this.drawn) return
+    this.drawn = drawnAt
+    this.stage.style.transform = drawnAt
+    this.place.value = at
   }
 }

@@ -3,6 +3,7 @@
 import type { ApprovalInfo, LinkState, SessionInfo, TurnState } from '../../hold/api'
 import { wantsShort } from '../approval/approval-words'
 import { age, ago, clock } from './durations'
+import type { HowFar } from './progress'
 import { programOf, runningCommand, sinceOf } from './running'
 import { endingText, isAsleep, shownState, stateText } from './session-state'
 import { unreachedText } from './unreached'
@@ -20,6 +21,7 @@ export interface LineFacts {
   readonly mayType: boolean // its rights include input, and it is not attached to watch only
   readonly mayResume: boolean
   readonly halt: Halt | null
+  readonly far: HowFar | null // of a checkpoint or restore of it that is under way
   readonly held: ApprovalInfo | null // what waits for approval in it, the oldest
   readonly me: string // name of this device's actor; '' until known
   readonly machine: string
@@ -94,8 +96,9 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     mark,
     actor,
     since: since === null ? '' : `for ${age(facts.now - since)}`,
-    may: [shapedText(info), whatYouMayDo(facts)].filter(Boolean).join(' · '),
+    may: [shapedText(info), whatYouMayDo(facts), besides(facts.far)].filter(Boolean).join(' · '),
   }
+  if (facts.far?.still) return underWay(facts.far)
   if (facts.held && state !== 'halted' && state !== 'fenced') return held(facts, facts.held)
   const who = actor && (actor === facts.me ? 'You' : actor)
   const verb = (yours: string, theirs: string): string => `${who} ${who === 'You' ? yours : theirs} `
@@ -124,6 +127,22 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
 /** Its state is not known then: whoever wrote last may have put anything into it. */
 function shapedText({ shaped_by }: SessionInfo): string {
   return shaped_by.length > 0 ? `the shell does not report; shaped by ${shaped_by.join(', ')}` : ''
+}
+
+/** Its processes stand still for it. */
+function underWay({ work, phase, amount }: HowFar): StateLine {
+  return line({
+    mark: 'checkpointing',
+    tone: 'busy',
+    before: [work, phase].filter(Boolean).join(': '),
+    since: amount,
+    may: 'what is typed now waits until it is done',
+  })
+}
+
+/** It runs on meanwhile. */
+function besides(far: HowFar | null): string {
+  return far ? [far.phase || far.work, far.amount].filter(Boolean).join(' ') : ''
 }
 
 function held({ me, now }: LineFacts, of: ApprovalInfo): StateLine {

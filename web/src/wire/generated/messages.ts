@@ -350,6 +350,15 @@ export const HOST_MESSAGES = {
     at: float, // when this was sent, seconds since 1970
     over: withDefault(bool, false), // nothing more comes of it. Whether it succeeded is said elsewhere
   }),
+  can_move_shown: record({
+    id: int, // that of the request
+    movability: v.movability, // the whole answer
+  }),
+  /** A certificate; journal.md describes it. */
+  certified: record({
+    id: int, // that of the request
+    certificate: text, // as JSON
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
@@ -783,6 +792,22 @@ export interface Requests {
       pinned?: boolean // false: it may be reaped again
     }
     answer: 'shown'
+  }
+  /** What a checkpoint of the session would meet now; nothing is touched. */
+  can_move: {
+    fields: {
+      session: string
+      files?: boolean // also which programs and libraries another machine must have
+      target?: v.MoveTarget | null // judge for this machine, which was asked before
+    }
+    answer: 'can_move_shown'
+  }
+  /** A continuity certificate of the session. */
+  certificate: {
+    fields: {
+      session: string
+    }
+    answer: 'certified'
   }
 }
 

@@ -30,6 +30,9 @@ export type ContinuityKind = 'memory' | 'application' | 'cold'
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
 
+/** From the best to the worst. */
+export type MoveVerdict = 'movable' | 'resets' | 'blocks'
+
 /** How an actor had a part in an effect. */
 export type Part = 'trigger' | 'typed' | 'input' | 'state' | 'file' | 'shaped'
 
@@ -540,6 +543,62 @@ export const leaseInfo = record({
   why: withDefault(text, ''), // what keeps it `fenced` although the lease is held
 })
 export interface LeaseInfo extends Value<typeof leaseInfo> {}
+
+/** One thing about a process, or about the session. */
+export const moveFinding = record({
+  what: text, // what it is: `fd 7: io_uring`
+  verdict: openEnum<MoveVerdict>(), // what it does to a move
+  why: text, // the reason
+  remedy: text, // what would make it movable
+})
+export interface MoveFinding extends Value<typeof moveFinding> {}
+
+/** One process. */
+export const processMovability = record({
+  pid: int, // in the session's own numbering
+  command: text, // command line, or the kernel's name for it
+  verdict: openEnum<MoveVerdict>(), // the worst of its findings
+  findings: withDefault(list(moveFinding), []), // what there is to say; empty when nothing
+})
+export interface ProcessMovability extends Value<typeof processMovability> {}
+
+/** What a checkpoint would take now. */
+export const moveEstimate = record({
+  bytes: int, // of memory, before compression
+  frozen_ms: float, // for so long the session would stand still
+})
+export interface MoveEstimate extends Value<typeof moveEstimate> {}
+
+/** A program or library that is in use: another machine must have the same. */
+export const neededFile = record({
+  path: text, // where it is
+  size: int, // in bytes
+  build_id: withDefault(text, ''), // of an ELF file, in hexadecimal; empty when it has none
+})
+export interface NeededFile extends Value<typeof neededFile> {}
+
+/** Whether a session could be checkpointed and moved now, and what stands in the way. */
+export const movability = record({
+  movable: bool, // nothing blocks
+  level: openEnum<Level>(), // that the session was started at
+  processes: list(processMovability), // each with what there is to say about it
+  estimate: moveEstimate, // what a checkpoint would take
+  findings: withDefault(list(moveFinding), []), // about the session as a whole, and its target
+  isa: withDefault(text, ''), // instruction set of this machine
+  kernel: withDefault(text, ''), // its release
+  needs: withDefault(list(neededFile), []), // programs and libraries in use, if they were asked for
+})
+export interface Movability extends Value<typeof movability> {}
+
+/** Another machine, as far as it matters to a session that would be moved there. */
+export const moveTarget = record({
+  name: text, // what the asker calls it
+  isa: text, // its instruction set
+  kernel: text, // its release
+  criu: text, // version of its CRIU; empty when there is none that works
+  missing: withDefault(list(moveFinding), []), // files that it has not, or has in another version
+})
+export interface MoveTarget extends Value<typeof moveTarget> {}
 
 /** A connection to a peer outside of the session, which a restore could not bring back (M3). */
 export const peerReset = record({
