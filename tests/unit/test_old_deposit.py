@@ -67,7 +67,7 @@ ADDED_TO_SHELL: dict[str, object] = {
     "attributes": {},
     "builtins": [],
 }
-ADDED_TO_ENDING = {"cause": None, "successor": "", "checkpoint": ""}
+ADDED_TO_ENDING = {"moved_to": "", "cause": None, "successor": "", "checkpoint": ""}
 ADDED_TO_ENVELOPE = {"seen_until": None}
 ADDED_TO_BLOB: dict[str, object] = {
     "leaves": None,
@@ -84,6 +84,7 @@ ADDED_TO_STATE: dict[str, dict[str, object]] = {
         "exact_line_key": b"",
         "gate_keys": False,
         "checkpoint_every_s": 0.0,
+        "capture": [],
     },
     "turn": {"holders": [], "held_until": 0.0, "command_of": None},
 }
@@ -109,7 +110,8 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
         old["boot_id"] = ""
-        old |= {"wakes": False, "returns_for": ""}
+        old |= {"wakes": False, "returns_for": "", "handed_to": None, "came_from": None}
+        old["attested_epoch"] = 0
     assert json.loads((tmp_path / name).read_bytes()) == old
 
 

@@ -71,7 +71,7 @@ const screen = (offset: number): OutputMessage => {
 const closed: OutputMessage = {
   t: 'closed',
   channel: 1,
-  ending: { code: 0, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
+  ending: { code: 0, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
 }
 
 test('frames take over exactly where the host says', async () => {

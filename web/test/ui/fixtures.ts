@@ -171,7 +171,7 @@ export const CARDS: SessionCard[] = [
     MACHINE,
     session('migrate', {
       state: 'ended',
-      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '' },
+      ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
       ended_at: NOW - 600,
       pid: 0,
       operators: 0,

@@ -19,6 +19,7 @@ test('questions, secrets, requests, halts and losses are one list, the most urge
     cause: null,
     successor: '',
     checkpoint: '',
+    moved_to: '',
   }
   const found = kinds(
     card('gone', { state: 'lost', ending }),

@@ -19,6 +19,7 @@ test('what its host last wrote down is said with its age, and how to start one t
     cause: null,
     successor: '',
     checkpoint: '',
+    moved_to: '',
   }
   const last_known = {
     at: NOW - 68,
@@ -61,6 +62,7 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
     cause: null,
     successor: 'api-2',
     checkpoint: '',
+    moved_to: '',
   }
   const in_flight = {
     command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
@@ -78,7 +80,7 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
 
 test('a lost session with a checkpoint can be brought back, without what came after it', () => {
   const cause = { kind: 'host_lost', checkpoint: 'c7' } as unknown as Ending['cause']
-  const ending = { code: null, signal: null, lost: 'its host died', cause, successor: '', checkpoint: '' }
+  const ending = { code: null, signal: null, lost: 'its host died', cause, successor: '', checkpoint: '', moved_to: '' }
   const said = words({ at: 'ended', ending }, session('x', {}), 'build-1')
   expect(said.Survived).toContain('its last checkpoint')
   expect(said.Gone).toContain('after that checkpoint')
@@ -92,6 +94,7 @@ const ASLEEP: Ending = {
   cause: null,
   successor: '',
   checkpoint: 'ck-7',
+  moved_to: '',
 }
 const WAY = { restores: true, revives: true, checkpoint: CHECKPOINTS[0]!, now: NOW }
 

@@ -224,6 +224,23 @@ export const blameLine = record({
 })
 export interface BlameLine extends Value<typeof blameLine> {}
 
+/** A file or directory that a checkpoint does not have. */
+export const leftOut = record({
+  path: text, // absolute
+  why: text, // the reason
+})
+export interface LeftOut extends Value<typeof leftOut> {}
+
+/** Which files a checkpoint has, or would have now. */
+export const capturePlan = record({
+  files: withDefault(int, 0), // how many
+  bytes: withDefault(int, 0), // of all of them
+  directories: withDefault(list(text), []), // declared ones that are captured whole
+  left_out: withDefault(list(leftOut), []), // what is not captured, and why: the first 20
+  left_out_count: withDefault(int, 0), // how many these are in all
+})
+export interface CapturePlan extends Value<typeof capturePlan> {}
+
 /** One command on the way to what was asked about. */
 export const chainLink = record({
   number: int, // the shell's number for it
@@ -244,13 +261,6 @@ export const change = record({
   after: withDefault(text, ''), // value now
 })
 export interface Change extends Value<typeof change> {}
-
-/** A file or directory that a checkpoint does not have. */
-export const leftOut = record({
-  path: text, // absolute
-  why: text, // the reason
-})
-export interface LeftOut extends Value<typeof leftOut> {}
 
 /** A checkpoint, as people and programs see it. */
 export const checkpointInfo = record({
@@ -587,6 +597,7 @@ export const movability = record({
   isa: withDefault(text, ''), // instruction set of this machine
   kernel: withDefault(text, ''), // its release
   needs: withDefault(list(neededFile), []), // programs and libraries in use, if they were asked for
+  capture: optional(capturePlan), // files that a checkpoint would have; null: it can have none
 })
 export interface Movability extends Value<typeof movability> {}
 

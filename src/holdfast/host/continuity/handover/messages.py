@@ -38,7 +38,7 @@ class File(Message, tag="file"):
     data: bytes
 
 
-class Whole(Message, tag="whole"):
+class AllSent(Message, tag="whole"):
     """Everything was sent."""
 
 
@@ -50,7 +50,7 @@ class Yours(Message, tag="yours"):
     """From now on it is the target's."""
 
 
-class Done(Message, tag="done"):
+class RestoredThere(Message, tag="done"):
     """It lives at the target."""
 
     info: SessionInfo
@@ -68,7 +68,7 @@ class GaveBack(Message, tag="gave_back"):
         return from_code(self.code, self.message, self.hint)
 
 
-class Failed(GaveBack, tag="failed"):
+class NotTaken(GaveBack, tag="failed"):
     """The target does not take it; or it has it, and could not restore it now."""
 
 
@@ -99,5 +99,5 @@ async def hear(link: HostLink) -> Message:
         raise ProtocolViolation(f"not a message of a handover: {error}") from error
 
 
-def failed(error: HoldfastError) -> Failed:
-    return Failed(error.code, error.message, error.hint)
+def failed(error: HoldfastError) -> NotTaken:
+    return NotTaken(error.code, error.message, error.hint)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
 from holdfast.host.continuity.handover import messages as m
 from holdfast.host.continuity.handover.session_files import pieces_of
 from holdfast.host.continuity.progress import WorkProgress
+from holdfast.host.lost_sessions import ListedSessions
 from holdfast.host.session_store import HandedTo, SessionStore, Stored
 from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint
@@ -30,12 +30,6 @@ log = logging.getLogger(__name__)
 
 _RESTORED_S = 300.0  # for the target to restore what it has
 _READY_S = 120.0  # and to check it before
-
-
-class ListedSessions(Protocol):
-    """The ended and lost sessions that are listed."""
-
-    def updated(self, stored: Stored) -> None: ...
 
 
 class HandoverSource:
@@ -95,7 +89,7 @@ class HandoverSource:
                 await self._bring(link, stored, checkpoint, progress)
                 stored = self._give(stored, link, name)
                 await m.say(link, m.Yours())
-            case m.Done() as done:
+            case m.RestoredThere() as done:
                 return self._is_there(stored, done)
             case said:
                 raise _failure(said)
@@ -109,7 +103,7 @@ class HandoverSource:
                 hint=f"look there; `hold restore {stored.info.name} --on {name}` asks again",
             ) from error
         match said:
-            case m.Done() as done:
+            case m.RestoredThere() as done:
                 return self._is_there(stored, done)
             case m.GaveBack() if said.tag == m.GaveBack.tag:
                 self._take_back(stored)
@@ -123,7 +117,7 @@ class HandoverSource:
         pieces = pieces_of(self._store.directory(stored.info.id))
         while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
             await m.say(link, piece)
-        await m.say(link, m.Whole())
+        await m.say(link, m.AllSent())
         said = await _answer(link, _READY_S)
         if not isinstance(said, m.Ready):
             raise _failure(said)
@@ -147,7 +141,7 @@ class HandoverSource:
         except HoldfastError as error:
             log.error("%s is here again, and this cannot be kept: %s", stored.info.id, error)
 
-    def _is_there(self, stored: Stored, done: m.Done) -> tuple[SessionInfo, RestoreReport]:
+    def _is_there(self, stored: Stored, done: m.RestoredThere) -> tuple[SessionInfo, RestoreReport]:
         handed = stored.handed_to
         if handed is not None:
             self._keep(stored.replace(handed_to=handed.replace(epoch=done.info.epoch)))

@@ -90,7 +90,7 @@ class _Arrival:
         if live is not None:
             if not self._offer.handed:
                 raise RestoreFailed(f"{live.spec.name} runs on this host")
-            await m.say(link, m.Done(live.info(), _no_report(self._id, live.spec.epoch)))
+            await m.say(link, m.RestoredThere(live.info(), _no_report(self._id, live.spec.epoch)))
             return
         if here is not None and here.handed_to is None and here.may_come_back:
             if not self._offer.handed:
@@ -131,7 +131,7 @@ class _Arrival:
             await asyncio.to_thread(self._files.begin)
             while isinstance(said := await m.hear(self._link), m.File):
                 await asyncio.to_thread(self._files.take, said)
-            if not isinstance(said, m.Whole):
+            if not isinstance(said, m.AllSent):
                 raise ProtocolViolation("files of the session were expected")
             checkpoint = await self._daemon.images.find(self._id)
             if checkpoint.session != self._session:
@@ -196,7 +196,7 @@ class _Arrival:
             await m.say(link, m.GaveBack(error.code, error.message, error.hint))
             return
         daemon.links.settled(self._session)
-        await m.say(link, m.Done(live.info(), report))
+        await m.say(link, m.RestoredThere(live.info(), report))
 
     def _forget(self) -> None:
         """Nothing of it stays, so that it is its source's again."""
