@@ -30,6 +30,8 @@ class Scale:
     idle_sessions: int = 500
     idle_seconds: float = 10.0
     start_repetitions: int = 25
+    heap_mb: int = 1024  # of the large program that is checkpointed
+    heap_repetitions: int = 7
 
 
 QUICK = Scale(
@@ -42,6 +44,8 @@ QUICK = Scale(
     idle_sessions=30,
     idle_seconds=2.0,
     start_repetitions=5,
+    heap_mb=128,
+    heap_repetitions=2,
 )
 
 

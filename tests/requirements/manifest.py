@@ -1722,6 +1722,17 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_restore_that_fails_leaves_everything_as_it_was",
             ),
             *_in(
+                "privileged/test_checkpoint_ghosts",
+                "test_what_is_restored_is_the_memory_of_the_freeze",
+                "test_later_checkpoints_store_what_changed",
+                "test_memory_of_every_kind_comes_back",
+                "test_a_process_that_cannot_have_a_ghost_is_copied_at_once",
+                "test_a_daemon_killed_while_it_reads_leaves_no_ghost",
+                "test_a_ghost_that_is_lost_fails_the_checkpoint_alone",
+                "test_a_ghost_is_kept_until_the_next_periodic_checkpoint",
+                "test_a_dump_that_is_begun_again_has_ghosts_of_its_own",
+            ),
+            *_in(
                 "privileged/test_evicting",
                 "test_whoever_watches_hears_that_it_lives_again_and_the_numbers_have_it",
             ),

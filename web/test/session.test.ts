@@ -187,7 +187,15 @@ test('keys are sent again after a loss, a secret is not, and that is said', asyn
 })
 
 test('what is over is said to be, and how it ended, although no way to it can be made', async () => {
-  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' }
+  const ending = {
+    code: null,
+    signal: 9,
+    lost: null,
+    cause: null,
+    successor: '',
+    checkpoint: '',
+    moved_to: '',
+  }
   const info = session('x', { id: ID, state: 'ended', ending })
   for (const named of [ID, 'x']) {
     const { view } = opened(async () => ({ info }), named)
@@ -231,7 +239,15 @@ test('the checkpoint that a session falls asleep in is known, although its chann
   let lost: (why: Error) => void = () => undefined
   first.connection.ask = () => new Promise((_, reject) => (lost = reject))
   const made = view.checkpoint('for the night', true)
-  const ending = { code: null, signal: null, lost: null, cause: null, successor: '', checkpoint: 'ck-7', moved_to: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: null,
+    cause: null,
+    successor: '',
+    checkpoint: 'ck-7',
+    moved_to: '',
+  }
   first.options.onOutput({ t: 'closed', channel: 1, ending } as never)
   lost(new HoldError('host_lost', 'the connection was lost'))
   expect((await made).id).toBe('ck-7')

@@ -29,6 +29,7 @@ COMPILE_TIMEOUT_S = 60.0
 INIT = "hold-init"
 KEEPER = "hold-keeper"
 SHIM = "criu-shim.so"
+GHOSTS = "hold-ghosts"
 
 _SOURCES = Path(__file__).resolve().parent.parent / "native"
 _ZIG_LACKS = "-Wl,-z,noseparate-code"  # it costs a page or two
@@ -41,7 +42,15 @@ _HEADERS = ("freestanding.h",)
 _PROGRAMS = {
     INIT: Program(INIT, "hold_init.c", tuple(_FREESTANDING.split()), headers=_HEADERS),
     KEEPER: Program(KEEPER, "hold_keeper.c", tuple(_FREESTANDING.split()), headers=_HEADERS),
-    SHIM: Program(SHIM, "criu_shim.c", ("-O2", "-fPIC", "-shared"), ("-ldl",)),
+    SHIM: Program(
+        SHIM,
+        "criu_shim.c",
+        ("-O2", "-fPIC", "-shared"),
+        ("-ldl",),
+        headers=("tracee.h",),
+        more_sources=("criu_ghost.c",),
+    ),
+    GHOSTS: Program(GHOSTS, "hold_ghosts.c", ("-O2",), ("-pthread",)),
     KEY_LOOP.name: KEY_LOOP,
 }
 
@@ -56,7 +65,7 @@ def directory() -> Path:
 def build(name: str, into: Path | None = None) -> Path | str:
     """The compiled program, built now if it was not yet; or the reason why there is none."""
     program = _PROGRAMS[name]
-    source = _SOURCES / program.source
+    sources = [str(_SOURCES / name) for name in (program.source, *program.more_sources)]
     try:
         text = b"".join((_SOURCES / name).read_bytes() for name in program.texts)
     except OSError as error:
@@ -70,7 +79,7 @@ def build(name: str, into: Path | None = None) -> Path | str:
             "there is no C compiler: install gcc or clang, or `pip install ziglang` beside holdfast"
         )
     flags = [flag for flag in program.flags if "ziglang" not in compiler or flag != _ZIG_LACKS]
-    return _compile([*compiler, *flags, str(source), *program.libraries], target)
+    return _compile([*compiler, *flags, *sources, *program.libraries], target)
 
 
 def _compiler() -> list[str] | None:

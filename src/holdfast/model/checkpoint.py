@@ -43,6 +43,13 @@ class CheckpointKind(StrEnum):
     APPLICATION = "application"  # what the program gave of its own state; it starts anew with that
 
 
+class MemoryCopy(StrEnum):
+    """How the memory in a checkpoint was copied."""
+
+    PLAIN = "plain"  # copied while the session stood still
+    GHOST = "ghost"  # that of large processes afterwards, from copy-on-write copies
+
+
 class MachineNeeds(Record):
     """What a machine must have for these images; compared before anything is touched."""
 
@@ -82,6 +89,9 @@ class Checkpoint(CheckpointDescription):
     host: bytes  # public key of the host that signed it
     raw_bytes: int  # of all images
     stored_bytes: int  # that this one added to the store: compressed, and without known chunks
+    new_bytes: int = 0  # the same before compression
+    method: MemoryCopy = MemoryCopy.PLAIN
+    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
     captured: CapturePlan = CapturePlan()  # which files it has, and which not
 
 
@@ -110,6 +120,9 @@ class CheckpointInfo(Record):
     stored_bytes: int = 0  # that it added to the store: compressed, and without what was there
     frozen_ms: float = 0.0  # how long the session stood still
     total_ms: float = 0.0  # how long it took in all
+    bytes_new: int = 0  # of `bytes`, those that no checkpoint of this host had before
+    method: MemoryCopy = MemoryCopy.PLAIN  # how the memory in it was copied
+    copied_at_once: tuple[str, ...] = ()  # large processes that had no ghost, each with the reason
     files: int = 0  # captured with it: what was open for writing, and declared directories
     file_bytes: int = 0  # of these files
     left_out: tuple[LeftOut, ...] = ()  # what was not captured, and why: the first 20

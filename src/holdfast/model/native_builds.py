@@ -11,18 +11,19 @@ if TYPE_CHECKING:
 
 
 class Program(Record):
-    """One C source of the package `native`, and how it is compiled."""
+    """One program or library from C sources of the package `native`, and how it is compiled."""
 
     name: str
     source: str
     flags: tuple[str, ...]
     libraries: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()  # of the same package
+    more_sources: tuple[str, ...] = ()  # compiled into it too
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The files it is made of."""
-        return (self.source, *self.headers)
+        return (self.source, *self.more_sources, *self.headers)
 
     def file_name(self, text: bytes, machine: str) -> str:
         """Name of the compiled file: different for each source text, flags and machine."""

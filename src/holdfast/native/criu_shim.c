@@ -1,5 +1,5 @@
 /* Preloaded into CRIU (ld.so --preload). Four repairs, each for a failure seen on real machines, and
- * one addition (4):
+ * one addition (4); another, which a dump may ask for, is in criu_ghost.c:
  *
  * 1. Kernels >= 6.16 answer EOPNOTSUPP for SO_PASSCRED and SO_PASSSEC on sockets that are not
  *    unix sockets. CRIU before 4.2 asks them of every socket and then refuses the dump. On such a
@@ -27,6 +27,8 @@
  * Everything else goes to libc untouched.
  */
 #define _GNU_SOURCE
+#include "tracee.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +53,7 @@ static long (*real_syscall)(long, ...);
 static int (*real_getsockopt)(int, int, int, void *, socklen_t *);
 static int (*real_setsockopt)(int, int, int, const void *, socklen_t);
 static pid_t (*real_setsid)(void);
-static long (*real_ptrace)(int, ...);
+long (*real_ptrace)(int, ...);
 
 /* Once at start: later calls come from half-restored tasks, where the linker must not be needed. */
 __attribute__((constructor)) static void find_the_real_ones(void)
@@ -219,8 +221,7 @@ struct lock { int32_t pid, fd, type, taken; int64_t start, length; };
 
 enum { SIGNAL_SET_BYTES = 8, RED_ZONE = 128, SCRATCH = 512 };
 
-/* The address of a system call instruction: in the vDSO, which every process has. */
-static uint64_t find_syscall(pid_t pid)
+uint64_t find_syscall(pid_t pid)
 {
 	char path[64], line[256];
 	unsigned char code[4 * 4096];
@@ -309,8 +310,12 @@ long ptrace(enum __ptrace_request request, ...)
 	static int let_go;
 	if (request == PTRACE_DETACH && !let_go++)
 		take_locks();
+	ghost_before_ptrace((int)request, pid);
 	/* As libc has it: the word that was asked for is the result, and no place to put it is given. */
-	return real_ptrace((int)request, pid, address, data);
+	long result = real_ptrace((int)request, pid, address, data);
+	if (result == 0)
+		ghost_after_ptrace((int)request, pid, (long)data);
+	return result;
 }
 
 #endif

@@ -45,6 +45,16 @@ class RestoredTree(Record):
     reset: tuple[PeerReset, ...]
 
 
+class CriuExtra(Record):
+    """What a CRIU gets besides its socket: for our shim in it."""
+
+    fds: tuple[int, ...]  # of the caller's
+    environment: dict[str, str]  # in which {0} is the number that the first of them has there
+
+
+NOTHING_MORE = CriuExtra((), {})
+
+
 class Launch(Protocol):
     """Raises CommandNotFound, LaunchFailed, LevelUnavailable or NotPermitted, leaving nothing
     behind."""
@@ -56,7 +66,7 @@ class Launch(Protocol):
         """From the images in the directory that is open as this descriptor of the caller's. Raises
         RestoreFailed, leaving nothing behind."""
 
-    async def start_criu(self, socket: int) -> int:
+    async def start_criu(self, socket: int, more: CriuExtra = NOTHING_MORE) -> int:
         """`criu swrk` with that end of a socket pair. Gives its pidfd."""
 
     async def close(self) -> None: ...

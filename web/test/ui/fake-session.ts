@@ -129,7 +129,15 @@ export class FakeSession implements SessionHandle {
     if (this.scene === 'ended' || this.scene === 'ended-live')
       return {
         at: 'ended',
-        ending: { code: 1, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
+        ending: {
+          code: 1,
+          signal: null,
+          lost: null,
+          cause: null,
+          successor: '',
+          checkpoint: '',
+          moved_to: '',
+        },
       }
     if (this.scene === 'actor_revoked' || this.scene === 'no_such_session') return { at: 'refused', trouble }
     if (this.scene === 'connecting') return { at: 'connecting', why: 'asking the relay', since: NOW }

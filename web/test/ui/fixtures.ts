@@ -208,6 +208,7 @@ export const MOVABILITY: Movability = {
   isa: 'x86_64',
   kernel: '6.8',
   needs: [],
+  capture: null,
 }
 
 function checkpoint(id: string, ago: number, note: string, bytes: number): CheckpointInfo {
@@ -224,6 +225,9 @@ function checkpoint(id: string, ago: number, note: string, bytes: number): Check
     stored_bytes: bytes / 4,
     frozen_ms: 33.6,
     total_ms: 410,
+    bytes_new: bytes / 2,
+    method: 'plain',
+    copied_at_once: [],
     files: 0,
     file_bytes: 0,
     left_out: [],

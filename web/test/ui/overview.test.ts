@@ -58,7 +58,15 @@ test('the notification of an end says how the session ended', () => {
     [
       card({
         state: 'ended',
-        ending: { code: 3, signal: null, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' },
+        ending: {
+          code: 3,
+          signal: null,
+          lost: null,
+          cause: null,
+          successor: '',
+          checkpoint: '',
+          moved_to: '',
+        },
       }),
     ],
     [MACHINE],
@@ -68,7 +76,15 @@ test('the notification of an end says how the session ended', () => {
 
 const LOST: Parameters<typeof session>[1] = {
   state: 'lost',
-  ending: { code: null, signal: null, lost: 'its keeper died', cause: null, successor: '', checkpoint: '', moved_to: '' },
+  ending: {
+    code: null,
+    signal: null,
+    lost: 'its keeper died',
+    cause: null,
+    successor: '',
+    checkpoint: '',
+    moved_to: '',
+  },
   in_flight: {
     command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
     inputs: [],

@@ -80,7 +80,15 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
 
 test('a lost session with a checkpoint can be brought back, without what came after it', () => {
   const cause = { kind: 'host_lost', checkpoint: 'c7' } as unknown as Ending['cause']
-  const ending = { code: null, signal: null, lost: 'its host died', cause, successor: '', checkpoint: '', moved_to: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: 'its host died',
+    cause,
+    successor: '',
+    checkpoint: '',
+    moved_to: '',
+  }
   const said = words({ at: 'ended', ending }, session('x', {}), 'build-1')
   expect(said.Survived).toContain('its last checkpoint')
   expect(said.Gone).toContain('after that checkpoint')

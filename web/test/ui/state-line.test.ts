@@ -114,7 +114,15 @@ test('a machine that is down, silent or cut off from this device is said to be t
 })
 
 test('a session that is over says how it ended', () => {
-  const ending = { code: null, signal: 9, lost: null, cause: null, successor: '', checkpoint: '', moved_to: '' }
+  const ending = {
+    code: null,
+    signal: 9,
+    lost: null,
+    cause: null,
+    successor: '',
+    checkpoint: '',
+    moved_to: '',
+  }
   expect(said({ link: { at: 'ended', ending } }, { state: 'ended', ended_at: NOW - 60 })).toBe(
     'Killed by SIGKILL / 1m ago · its last screen and its record can be read',
   )
@@ -123,7 +131,15 @@ test('a session that is over says how it ended', () => {
 })
 
 test('a session that is asleep neither works nor was lost', () => {
-  const ending = { code: null, signal: null, lost: null, cause: null, successor: '', checkpoint: 'c7', moved_to: '' }
+  const ending = {
+    code: null,
+    signal: null,
+    lost: null,
+    cause: null,
+    successor: '',
+    checkpoint: 'c7',
+    moved_to: '',
+  }
   const asleep = session('x', { state: 'asleep', last_command: running, ending })
   expect(stateText(shownState(asleep.state, null)).word).toBe('asleep')
   expect(runningCommand(asleep)).toBeNull()

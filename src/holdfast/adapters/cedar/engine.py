@@ -42,13 +42,14 @@ class CedarPolicy:
         self.rules = len(found)
         self.patterns = tuple(dict.fromkeys(each for rule in found for each in rule.patterns))
         self._rules = {each.id: each for each in found}
-        self._bodies = [_body(each.text) for each in found]
+        bodies = [_body(each.text) for each in found]
+        self._concerned = frozenset(kind for kind in EffectKind if may_refuse(bodies, kind.value))
         self._plain = _prepared([each for each in found if not each.hold])
         holds = [each for each in found if each.hold]
         self._holds = _prepared(holds, with_permit=True) if holds else None
 
     def concerns(self, kind: EffectKind) -> bool:
-        return may_refuse(self._bodies, kind.value)
+        return kind in self._concerned
 
     def decide(self, question: Question) -> Verdict:
         try:

@@ -1,1 +1,1 @@
-"""CRIU: finding one that works here, or installing one."""
+"""CRIU: finding one that works here, or installing one; dumping with it, large memory included."""

@@ -21,6 +21,7 @@ import os
 import select
 import signal
 import time
+from functools import lru_cache
 from itertools import takewhile
 
 TYPE_CHECKING = False
@@ -204,20 +205,21 @@ def actors_in(membership: str, directory: str) -> tuple[str, ...] | None:
     names = _below_session(membership, directory)
     if names is None:
         return None
-    first, *below = names or [""]
+    first, *below = names or ("",)
     if not first.startswith(_LEAF_PREFIX):
         return ()
     others = takewhile(lambda name: name.startswith(_SHARED_PREFIX), below)
     return tuple(name.partition("-")[2] for name in (first, *others))
 
 
-def _below_session(membership: str, directory: str) -> list[str] | None:
+@lru_cache(maxsize=256)  # the exec gate asks about each process of a build
+def _below_session(membership: str, directory: str) -> tuple[str, ...] | None:
     """Names of the groups below the session's own, down to the process's; None outside of it."""
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), "")
     session = "/".join(["", *directory.rstrip("/").split("/")[-2:], ""])
     # A zombie may outlive its group; the kernel then marks the path as deleted.
     _, found, rest = (own.removesuffix(" (deleted)") + "/").partition(session)
-    return rest.rstrip("/").split("/") if found else None
+    return tuple(rest.rstrip("/").split("/")) if found else None
 
 
 def run_of(directory: str, pid: int) -> int:

@@ -35,7 +35,13 @@ from holdfast.model.errors import LaunchFailed, LevelUnavailable, from_code
 from holdfast.model.restore import PeerReset, RestorePhase
 from holdfast.model.spec import LaunchSpec, Place
 from holdfast.model.state import Level
-from holdfast.ports.launch import Launched, RestoredTree, RestoreSpec
+from holdfast.ports.launch import (
+    NOTHING_MORE,
+    CriuExtra,
+    Launched,
+    RestoredTree,
+    RestoreSpec,
+)
 
 # The launcher has its own, shorter bound; past this one it is itself stuck and is replaced.
 _SLACK_S = 5.0
@@ -76,10 +82,10 @@ class Launcher:
         reset = tuple(PeerReset.unpack(each) for each in reply["reset"])
         return RestoredTree(_launched(reply, fds), phases, reset)
 
-    async def start_criu(self, socket: int) -> int:
+    async def start_criu(self, socket: int, more: CriuExtra = NOTHING_MORE) -> int:
         """See `ports.launch.Launch`."""
-        request = await asyncio.to_thread(_criu)
-        ask = self._asked(b"criu", request, [socket], ANSWER_TIMEOUT_S, "")
+        request = {**await asyncio.to_thread(_criu), "env": more.environment}
+        ask = self._asked(b"criu", request, [socket, *more.fds], ANSWER_TIMEOUT_S, "")
         _, fds = await _finished(ask, _discard_criu)
         return fds[0]
 

@@ -182,24 +182,28 @@ def _check_permitted(spec: LaunchSpec) -> None:
 
 def _answer_criu(settings: Settings, fds: list[int]) -> Answered:
     """Start CRIU with the caller's socket; what is done with it is the caller's matter."""
-    request = _request(fds, 1)
+    request = _request(fds)
     pid = os.fork()
     if pid == 0:
         try:
-            _become_criu(request["criu"], bytes.fromhex(request["facts"]), fds[1])
+            _become_criu(request["criu"], bytes.fromhex(request["facts"]), request["env"], fds[1:])
         finally:
             os._exit(70)
     _children.add(pid)
     return {}, [os.pidfd_open(pid)]
 
 
-def _become_criu(criu: list[str], facts: bytes, sock: int) -> None:
+def _become_criu(criu: list[str], facts: bytes, more: dict[str, str], fds: list[int]) -> None:
+    """`fds`: its socket, and those that its environment names as {0}, {1}…"""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     syscalls.unshare(syscalls.CLONE_NEWNS)
     syscalls.mount(None, "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
     enter_private_run(facts)
-    os.set_inheritable(sock, True)
-    os.execvp(criu[0], [*criu, "swrk", str(sock)])
+    for fd in fds:
+        os.set_inheritable(fd, True)
+    sock, *named = fds
+    environment = {name: value.format(*named) for name, value in more.items()}
+    os.execvpe(criu[0], [*criu, "swrk", str(sock)], {**os.environ, **environment})
 
 
 def _answer_restore(settings: Settings, fds: list[int]) -> Answered:

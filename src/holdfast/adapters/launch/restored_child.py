@@ -196,7 +196,10 @@ class _Restore:
                         ready.register(self._listener, select.POLLIN)
 
     def _hear(self) -> swrk.CriuDone | None:
-        data = self._rpc.recv(swrk.MESSAGE_MAX_BYTES)
+        try:
+            data = self._rpc.recv(swrk.MESSAGE_MAX_BYTES)
+        except ConnectionResetError:  # it ended before it read our answer: its log says why
+            data = b""
         if not data:
             log = swrk.log_in(self._order.images, LOG)
             raise _Failure(swrk.errors_in(log) or "CRIU ended without a word")

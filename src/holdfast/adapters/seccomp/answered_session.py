@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
 import stat
 import sys
 import time
@@ -75,8 +74,6 @@ class AnsweredSession:
         self._directory = serve.cgroup
         os.close(memfd)
         self._say, self._main_pid = say, serve.main_pid
-        self._poll = select.poll()
-        self._poll.register(listener, select.POLLIN)
         self._ordinary = call_facts.first_environment(serve.main_pid)
         self._word = 0
         self._own_files = frozenset(serve.own_files)
@@ -109,10 +106,6 @@ class AnsweredSession:
         else:
             self.page.give_back(place)
         return True
-
-    def pending(self) -> int:
-        """What the listener is ready for."""
-        return next((events for _, events in self._poll.poll(0)), 0)
 
     def judge(self, place: int) -> None:
         """What is in that place of the page: answered now, or asked for."""

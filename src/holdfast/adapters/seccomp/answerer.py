@@ -36,7 +36,6 @@ from holdfast.adapters.seccomp.gate_messages import (
 )
 from holdfast.model.record import Record
 
-_TAKEN_FIRST = 32  # calls of one session, before another is looked at
 _SWEEP_S = 0.5  # between looks for calls that were given up while they waited
 _FRESH_LOOK_S = 0.005  # between looks whether they are there
 _PRIORITY = -10
@@ -63,6 +62,7 @@ class Answerer:
         self._ready.register(listener, select.EPOLLIN)
         self._daemon: socket.socket | None = None
         self._outgoing: deque[Record] = deque()
+        self._is_full = False  # the socket to the daemon: it says when there is room
         self._sessions: dict[str, AnsweredSession] = {}
         self._by_listener: dict[int, AnsweredSession] = {}
         self._by_watch: dict[int, AnsweredSession] = {}
@@ -88,6 +88,8 @@ class Answerer:
                 session.look_at_fresh()
             if waits and time.monotonic() >= self._sweep_at:
                 self._sweep()
+            if self._outgoing and not self._is_full:
+                self._flush()  # what was let go on goes on before the daemon hears of it
 
     def _is_useless(self) -> bool:
         if self._daemon is not None or self._sessions:
@@ -97,15 +99,12 @@ class Answerer:
     # -- calls ------------------------------------------------------------------------------------
 
     def _take(self, session: AnsweredSession, events: int) -> None:
-        for _ in range(_TAKEN_FIRST):
-            if not events & select.EPOLLIN:
-                break
+        """One: then the other sessions have their turn, and what waits here is heard of again."""
+        if events & select.EPOLLIN:
             if not session.take():
                 self._full.add(session.id)
                 self._ready.modify(session.listener, 0)
-                return
-            events = session.pending()
-        if events & select.EPOLLHUP and not events & select.EPOLLIN:
+        elif events & select.EPOLLHUP:
             self._drop(session.id)  # nothing runs under its filter now
 
     def _sweep(self) -> None:
@@ -140,6 +139,7 @@ class Answerer:
             self._daemon.close()
             self._daemon = None
         self._outgoing.clear()
+        self._is_full = False
 
     def _serve_daemon(self, events: int) -> None:
         if events & select.EPOLLOUT:
@@ -210,21 +210,22 @@ class Answerer:
         """Without a daemon it is forgotten: the next one is asked everything again."""
         if self._daemon is not None:
             self._outgoing.append(message)
-            self._flush()
 
     def _flush(self) -> None:
         if self._daemon is None:
             return
+        was_full, self._is_full = self._is_full, False
         try:
             while self._outgoing:
                 gate_messages.send(self._daemon, self._outgoing[0])
                 self._outgoing.popleft()
         except BlockingIOError:
-            self._ready.modify(self._daemon, select.EPOLLIN | select.EPOLLOUT)
-            return
+            self._is_full = True
         except OSError:
             self._outgoing.clear()  # it is gone, as its end of the connection will say
-        self._ready.modify(self._daemon, select.EPOLLIN)
+        if self._is_full is not was_full:
+            room = select.EPOLLOUT if self._is_full else 0
+            self._ready.modify(self._daemon, select.EPOLLIN | room)
 
 
 def main(arguments: list[str]) -> int:

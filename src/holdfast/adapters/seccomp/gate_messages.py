@@ -7,6 +7,7 @@ only ever added.
 
 from __future__ import annotations
 
+import array
 import socket
 from typing import Any
 
@@ -16,6 +17,7 @@ from holdfast.model.gate import EffectKind
 from holdfast.model.record import Record
 
 MESSAGE_MAX_BYTES = 160 << 10
+_FDS_MAX = 2
 ARGUMENTS_MAX_BYTES = 64 << 10  # of one command, and of its environment, that are told
 
 
@@ -145,19 +147,32 @@ _KINDS: dict[str, type[Record]] = {
 }
 
 
+# One for all messages: each is taken apart before the next is read, and a new one would be memory
+# that the kernel has to clear for every call.
+_buffer = bytearray(MESSAGE_MAX_BYTES)
+
+
 def send(sock: socket.socket, message: Record, fds: tuple[int, ...] = ()) -> None:
     """Raises BlockingIOError when there is no room."""
     data: bytes = msgpack.packb(
         [type(message).__name__, message.pack()], unicode_errors="surrogateescape"
     )
-    socket.send_fds(sock, [data], list(fds))
+    if fds:
+        socket.send_fds(sock, [data], list(fds))
+    else:
+        sock.send(data)
 
 
 def receive(sock: socket.socket) -> tuple[Record, list[int]] | None:
     """None: the other end is gone."""
-    data, fds, _, _ = socket.recv_fds(sock, MESSAGE_MAX_BYTES, 2, socket.MSG_CMSG_CLOEXEC)
-    if not data:
+    fds = array.array("i")
+    room = socket.CMSG_SPACE(_FDS_MAX * fds.itemsize)
+    size, passed, _, _ = sock.recvmsg_into([_buffer], room, socket.MSG_CMSG_CLOEXEC)
+    if not size:
         return None
-    name, fields = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    for level, kind, data in passed:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    name, fields = msgpack.unpackb(memoryview(_buffer)[:size], unicode_errors="surrogateescape")
     known: dict[str, Any] = fields
     return _KINDS[name].unpack(known), list(fds)

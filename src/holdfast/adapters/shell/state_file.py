@@ -28,6 +28,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from holdfast.adapters.shell.words import fish_words, shell_statements
 from holdfast.model.limits import SHELL_STATE_MAX_BYTES, STATE_VALUE_MAX_CHARS
@@ -261,19 +262,22 @@ class _Sections:
         return self._cut(value) if shapes_commands(name) else f"#{self._digest(value)}"
 
     def _exported(self) -> Iterator[tuple[str, bytes]]:
-        for name, value in self._exported_by_shell():
+        for name, value in self._exported_by_shell.items():
             if name not in _VOLATILE and not name.startswith(_OURS):
                 yield name, value
 
-    def _exported_by_shell(self) -> Iterator[tuple[str, bytes]]:
+    @cached_property
+    def _exported_by_shell(self) -> dict[str, bytes]:
         # bash has ours in them: `variables` says what is the user's.
         told = {name for name, _ in self._pairs("variable")}
-        yield from ((name, v) for name, v in self._pairs("exported") if name not in told)
-        for words in self._declared():
+        found = {name: v for name, v in self._pairs("exported") if name not in told}
+        for words in self._declared:
             name, _, value = b" ".join(words[2:]).partition(b"=")
             if b"x" in words[1] and _text(name) not in told:
-                yield _text(name), value
+                found[_text(name)] = value
+        return found
 
+    @cached_property
     def _declared(self) -> list[list[bytes]]:
         return [
             words
@@ -284,12 +288,12 @@ class _Sections:
     def _private(self, exported: Mapping[str, bytes]) -> dict[str, str]:
         """What no program inherits, each as a digest."""
         found = dict(self._pairs("private"))
-        told = dict(self._exported_by_shell())
+        told = self._exported_by_shell
         if "OLDPWD" in told:
             found["OLDPWD"] = told["OLDPWD"]  # by it, `cd -` goes somewhere
         if self._by_tag.get("bash"):
             found["@"] = self._one("positional")
-        for words in self._declared():
+        for words in self._declared:
             name, _, value = b" ".join(words[2:]).partition(b"=")
             found[_text(name)] = value + _attributes_in(words[1])
         for line in self._one("fishvariables").splitlines():
@@ -309,13 +313,13 @@ class _Sections:
         return digests
 
     def _attributes(self) -> Iterator[tuple[str, str]]:
-        for words in self._declared():
+        for words in self._declared:
             if letters := _attributes_in(words[1]):
                 yield _text(words[2].partition(b"=")[0]), _text(letters)
 
     def _references(self) -> Iterator[tuple[str, str]]:
         """Variables that stand for others. Such a value is a name, not a secret."""
-        for words in self._declared():
+        for words in self._declared:
             if b"n" in words[1]:
                 name, _, target = b" ".join(words[2:]).partition(b"=")
                 yield _text(name), self._cut(target)

@@ -16,6 +16,7 @@ image_cipher.py        how chunks are named and encrypted
 image_transfer.py      a checkpoint on its way to another host, or from one
 image_census.py        which chunks there are, and the quota
 progress.py             how far a checkpoint or restore is, for whoever waits for it
+kept_ghosts.py         copies of memory kept until the next checkpoint, to find what changed
 image_job.py           one save or load in threads: progress, and stopping it
 eviction.py            idle sessions out of memory, and back when they are needed
 periodic.py            checkpoints that nobody asks for: now and then, and before the host stops

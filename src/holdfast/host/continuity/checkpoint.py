@@ -1,5 +1,6 @@
 """A live session -> a checkpoint. The session stands still while its tree is written, and then runs
-on or, if that was asked for, is ended with it and asleep.
+on or, if that was asked for, is ended with it and asleep. If it runs on, the memory of its large
+processes is not written in that time: it is read from ghosts afterwards (adapters/criu/ghosts.py).
 
 Input that comes meanwhile waits, and is delivered in order. Whatever fails, the session runs on and
 the reason is given; only when all is safely stored may CRIU end the tree.
@@ -15,11 +16,14 @@ import os
 import platform
 import shutil
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters import pty
 from holdfast.adapters.criu import dump as criu
 from holdfast.adapters.criu import find
+from holdfast.adapters.criu.ghost_images import GhostPages
+from holdfast.adapters.criu.ghosts import Ghosts
 from holdfast.adapters.session_memory import layout
 from holdfast.adapters.shell.integration import state_path
 from holdfast.adapters.shell.report_fifo import look
@@ -28,6 +32,8 @@ from holdfast.host import levels
 from holdfast.host.clock import now
 from holdfast.host.config import Config
 from holdfast.host.continuity.image_store import ImageStore
+from holdfast.host.continuity.image_writer import GhostMemory
+from holdfast.host.continuity.kept_ghosts import KeptGhosts, LastGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.host.continuity.restore_facts import (
     FACTS,
@@ -48,7 +54,13 @@ from holdfast.model.checkpoint import (
     CheckpointKind,
     MachineNeeds,
 )
-from holdfast.model.errors import CheckpointFailed, HoldfastError, LevelUnavailable, why_not
+from holdfast.model.errors import (
+    CheckpointFailed,
+    HoldfastError,
+    LevelUnavailable,
+    StorageFailed,
+    why_not,
+)
 from holdfast.model.gate import EffectKind
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, ActorId
@@ -132,15 +144,19 @@ class Making:
         note: str,
         ends: bool,
         progress: WorkProgress,
+        kept: KeptGhosts,
     ) -> None:
         self._host, self._live, self._actor = host, live, actor
-        self._progress = progress
+        self._progress, self._kept = progress, kept
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
         self._directory = f"{host.home.state}/{_MAKING}/{self._id}"
         self._over = False
         self._captured: _Captured | None = None
+        self._ghosts = Ghosts(live.spec.place)
+        self._last_ghosts: LastGhosts | None = None  # of its last checkpoint
+        self._memory = GhostMemory()
         self._files: FileTaking | None = None
         self._made: Checkpoint | None = None
 
@@ -195,10 +211,14 @@ class Making:
                 await self._store(times.frozen_ms)
         except OSError as error:
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
+        except (
+            StorageFailed
+        ) as error:  # wherever the disk was full, it is the same to whoever asked
+            raise CheckpointFailed(error.message, hint=error.hint) from error
         finally:
             if self._captured is not None:
                 self._captured.close()
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+            await asyncio.to_thread(self._clear)
         if self._ends:
             await asyncio.wait_for(asyncio.shield(self._live.closing.tombstone), _ENDS_S)
         assert self._made is not None
@@ -226,9 +246,14 @@ class Making:
                 await self._store((boottime.now() - since) * 1000)
                 live.handle(ev.CheckpointStored(self._actor, now(), self._id))
 
+        async def start(socket: int) -> int:
+            if not self._ends:  # else nothing is gained: the session does not run on
+                await _finished(self._prepare_ghosts)
+            return await self._host.launcher.start_criu(socket, self._ghosts.extra)
+
         try:
             times = await criu.dump(
-                self._host.launcher.start_criu,
+                start,
                 place,
                 tree,
                 images,
@@ -251,6 +276,7 @@ class Making:
         assert captured is not None and self._files is not None
         self._progress.phase("store")
         await asyncio.to_thread(captured.write, self._directory)
+        await _finished(self._read_ghosts)
         await asyncio.to_thread(self._files.write)
         found = await asyncio.to_thread(find.find)
         description = CheckpointDescription(
@@ -272,9 +298,13 @@ class Making:
             frozen_ms=round(frozen_ms, 1),
             total_ms=round((boottime.now() - self._began) * 1000, 1),
         )
-        directory, told = self._directory, self._progress.bytes
         made = await images.save(
-            description, directory, told, id=self._id, captured=self._files.summary
+            description,
+            self._directory,
+            self._progress.bytes,
+            id=self._id,
+            captured=self._files.summary,
+            memory=self._memory,
         )
         entry = entries.CheckpointedEntry(
             *(made.id, made.journal_seq, made.raw_bytes, made.frozen_ms, made.note, self._ends)
@@ -287,6 +317,52 @@ class Making:
             await images.delete(self._id)
             raise
         self._made = made
+        self._keep_ghosts()
+
+    def _prepare_ghosts(self) -> None:
+        """For this CRIU. One that gave up may have left ghosts of another moment. In a thread."""
+        self._ghosts.close()
+        self._ghosts = Ghosts(self._live.spec.place)
+        self._ghosts.prepare()
+
+    def _read_ghosts(self) -> None:
+        """Which memory they hold. In a thread."""
+        self._ghosts.collect()
+        before = {}
+        self._last_ghosts = last = self._kept.take(self._live.spec.id)
+        if last is not None:
+            before = {ghost.pid: ghost for ghost in last.ghosts.found}
+            self._memory.before = last.chunks
+        for ghost in self._ghosts.found:
+            pages = GhostPages(f"{self._directory}/{IMAGES}", ghost, before.get(ghost.pid))
+            self._memory.files[f"{IMAGES}/{pages.name}"] = pages
+        self._memory.copied_at_once = self._ghosts.copied_at_once()
+
+    def _keep_ghosts(self) -> None:
+        """They say what changed until the next checkpoint."""
+        live = self._live
+        if live.spec.checkpoint_every_s and self._ghosts.found and not live.is_closed:
+            self._kept.keep(live.spec.id, LastGhosts(self._ghosts, self._memory.chunks))
+            self._ghosts = Ghosts(live.spec.place)
+
+    def _clear(self) -> None:
+        """In a thread."""
+        self._memory.close()
+        self._ghosts.close()
+        if self._last_ghosts is not None:
+            self._last_ghosts.ghosts.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+async def _finished(work: Callable[[], None]) -> None:
+    """In a thread, which is waited for also if the caller is cancelled: what it made is cleared
+    away only then."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
 
 
 def _size_of(directory: int) -> int:

@@ -31,6 +31,10 @@ class ImageCensus:
             self._sizes[name] = 0
             return True
 
+    def has(self, name: str) -> bool:
+        with self._lock:
+            return name in self._sizes
+
     def reserve(self, size: int, name: str = "") -> None:
         """Room for a chunk that was claimed, or for a manifest. Raises CheckpointQuotaReached."""
         with self._lock:

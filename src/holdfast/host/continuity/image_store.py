@@ -33,9 +33,14 @@ from holdfast.host.continuity.image_cipher import ImageCipher, chunk_name
 from holdfast.host.continuity.image_job import ImageJob, Progress
 from holdfast.host.continuity.image_manifest import ZEROS, Manifest
 from holdfast.host.continuity.image_reader import ImageReader
-from holdfast.host.continuity.image_writer import ImageWriter
+from holdfast.host.continuity.image_writer import GhostMemory, ImageWriter
 from holdfast.model.captured_files import CapturePlan
-from holdfast.model.checkpoint import Checkpoint, CheckpointDescription, CheckpointId
+from holdfast.model.checkpoint import (
+    Checkpoint,
+    CheckpointDescription,
+    CheckpointId,
+    MemoryCopy,
+)
 from holdfast.model.errors import (
     CheckpointInvalid,
     CheckpointRolledBack,
@@ -86,14 +91,18 @@ class ImageStore:
         *,
         id: CheckpointId | None = None,
         captured: CapturePlan = CapturePlan(),  # noqa: B008 (a record is frozen)
+        memory: GhostMemory | None = None,
     ) -> Checkpoint:
         """Store the files of a directory. It is left as it is. On failure nothing is stored. `id`:
         a new one that the caller has made; without it, one is made here. `captured`: what is said
-        of the session's files in it."""
+        of the session's files in it. `memory`: what of these ghosts hold."""
         chosen = id or CheckpointId.of_random(os.urandom(16))
         async with self._changing:
             return await self._off_loop(
-                lambda job: self._save(chosen, description, directory, job, captured), progress
+                lambda job: self._save(
+                    chosen, description, directory, job, captured, memory or GhostMemory()
+                ),
+                progress,
             )
 
     async def load(
@@ -186,13 +195,14 @@ class ImageStore:
         directory: str,
         job: ImageJob,
         captured: CapturePlan,
+        memory: GhostMemory,
     ) -> Checkpoint:
         began = time.monotonic()
         census = self._counted()
         writer = ImageWriter(self._blobs, self._chunks, census, self._cipher, job)
         name, reserved = f"{self._manifests}{description.session}/{id}", 0
         try:
-            table = writer.write(directory)
+            table = writer.write(directory, memory)
             table_keys, table_bytes = writer.write_table(table)
             self._blobs.flush()  # before the manifest: it must never refer to what may be lost
             took_ms = (time.monotonic() - began) * 1000
@@ -202,6 +212,9 @@ class ImageStore:
                 host=self._host.public,
                 raw_bytes=sum(file.size for file in table.files),
                 stored_bytes=writer.stored_bytes,
+                new_bytes=writer.new_bytes,
+                method=MemoryCopy.GHOST if memory.files else MemoryCopy.PLAIN,
+                copied_at_once=memory.copied_at_once,
                 captured=captured,
             )
             manifest = Manifest(checkpoint, table_keys, table_bytes)

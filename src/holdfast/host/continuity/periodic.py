@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.adapters.proc.work import work_of
@@ -42,6 +42,8 @@ class MakesCheckpoints(Protocol):
 
     async def delete(self, checkpoint: Checkpoint) -> None: ...
 
+    async def drop_ghosts(self, live: Container[SessionId]) -> None: ...
+
 
 class _Last(Record):
     """Of one session."""
@@ -69,6 +71,7 @@ class PeriodicCheckpoints:
                     await self._look(live)
                 except Exception:
                     log.exception("periodic checkpoint of %s", live.spec.name)
+            await self._continuity.drop_ghosts(self._sessions)
             self._last = {each: at for each, at in self._last.items() if each in self._sessions}
 
     async def _look(self, live: LiveSession) -> None:

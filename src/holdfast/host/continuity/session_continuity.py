@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.handover import target as handover
 from holdfast.host.continuity.image_store import has_saved
+from holdfast.host.continuity.kept_ghosts import KeptGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
@@ -41,6 +42,7 @@ class SessionContinuity:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.restoring: set[SessionId] = set()  # their processes are not strays
+        self._kept_ghosts = KeptGhosts()
         self._followed: set[SessionId] = set()  # a successor of theirs is being started
 
     def clear_unfinished(self) -> None:
@@ -61,7 +63,7 @@ class SessionContinuity:
             progress.phase("ask")
             saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
             return await _carried_on(_told(saving, progress), lambda: not ends)
-        making = checkpoint.Making(daemon, live, actor, note, ends, progress)
+        making = checkpoint.Making(daemon, live, actor, note, ends, progress, self._kept_ghosts)
         return await _carried_on(_told(making.run(), progress), lambda: making.may_be_stopped)
 
     async def restore(
@@ -162,6 +164,10 @@ class SessionContinuity:
     async def used_bytes(self) -> int:
         """What all checkpoints of this host use in the store."""
         return await self._daemon.images.used_bytes()
+
+    async def drop_ghosts(self, live: Container[SessionId]) -> None:
+        """Of sessions that are over, and where memory is short."""
+        await self._kept_ghosts.drop_some(live)
 
     def latest_id(self, session: SessionId) -> str:
         """Of the last checkpoint that this host remembers; "" when there was none."""

@@ -37,6 +37,7 @@ _PROGRAM = "holdfast.adapters.seccomp.answerer"
 _BACKLOG = 4  # daemons that connect at once: one, and one that it replaces
 _AGAIN_FIRST_S = 0.05
 _AGAIN_MAX_S = 2.0
+_HEARD_AT_ONCE = 32
 _STEADY_S = 10.0  # an answerer that ran so long resets the wait
 
 
@@ -182,18 +183,22 @@ class AnswererLink:
     # -- messages ---------------------------------------------------------------------------------
 
     def _hear(self) -> None:
-        if self._sock is None:
-            return
-        try:
-            heard = gate_messages.receive(self._sock)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            heard = None
-        if heard is None:
-            self._lost()
-            return
-        message, _ = heard
+        """Some of what is there: the loop has others to serve."""
+        for _ in range(_HEARD_AT_ONCE):
+            if self._sock is None:
+                return
+            try:
+                heard = gate_messages.receive(self._sock)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                heard = None
+            if heard is None:
+                self._lost()
+                return
+            self._take(heard[0])
+
+    def _take(self, message: Record) -> None:
         asker = self._sessions.get(getattr(message, "session", ""))
         if asker is None:
             return

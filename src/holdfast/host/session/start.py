@@ -10,6 +10,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
@@ -155,7 +156,6 @@ async def _start(
             env = {key: value for key, value in env.items() if key not in _NEED_KEYS}
         # Should it be lost, its successor begins with the same.
         kept = run.replace(argv=argv, cwd=cwd, env=env, size=size, level=level)
-        daemon.store.save_launch(session, kept)
         # Descriptors that are ours to close until the live session has them.
         ours = undo.enter_context(contextlib.ExitStack())
         bell, nonce = -1, ""
@@ -189,7 +189,8 @@ async def _start(
             journal.record(now(), epoch, by, policy)
         if judged is not None:
             journal.record(now(), epoch, actor.id, judged)
-        await asyncio.to_thread(journal.sync)  # before anything runs that it tells of
+        # Before anything runs that they tell of.
+        await _all_done(journal.sync, partial(daemon.store.save_launch, session, kept))
         spec = LaunchSpec(
             session=session,
             argv=integration.argv if integration else argv,
@@ -270,6 +271,14 @@ async def _start(
         daemon.lost.followed(before, session, user.pw_uid)
     daemon.session_began(live)
     return live
+
+
+async def _all_done(*writes: Callable[[], None]) -> None:
+    """Side by side, for each waits for the disk. None is under way any more when one has failed."""
+    waiting = [asyncio.to_thread(write) for write in writes]
+    for failed in await asyncio.gather(*waiting, return_exceptions=True):
+        if failed is not None:
+            raise failed
 
 
 def _predecessor(daemon: Daemon, actor: Actor, predecessor: str) -> Stored | None:

@@ -2,7 +2,7 @@
 
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import type { Movability, MoveFinding } from '../../hold/api'
+import type { CapturePlan, Movability, MoveFinding } from '../../hold/api'
 import { sanitize } from '../text/sanitize'
 import { bytesText } from '../text/sizes'
 import type { SessionController } from './session-controller'
@@ -21,11 +21,13 @@ export function CanMove({ controller: { handle } }: { controller: SessionControl
   if (failed.value)
     return <p class="faint">Whether anything is in the way is not known: {sanitize(failed.value, 200)}.</p>
   if (!found.value) return <p class="faint">Looking at what would be in the way…</p>
-  const { movable, estimate } = found.value
+  const { movable, estimate, capture } = found.value
   const all = findingsOf(found.value)
   const blocks = all.filter(({ finding }) => finding.verdict === 'blocks')
   const resets = all.filter(({ finding }) => finding.verdict === 'resets')
-  const cost = `about ${Math.max(1, Math.round(estimate.frozen_ms))} ms, ${bytesText(estimate.bytes)} of memory`
+  const files =
+    capture && capture.files > 0 ? `, and ${counted(capture.files)}, ${bytesText(capture.bytes)}` : ''
+  const cost = `about ${Math.max(1, Math.round(estimate.frozen_ms))} ms, ${bytesText(estimate.bytes)} of memory${files}`
   return (
     <section class="can-move" data-testid="can-move" data-movable={movable}>
       <p class={movable ? '' : 'tone-attention'}>
@@ -40,8 +42,29 @@ export function CanMove({ controller: { handle } }: { controller: SessionControl
       </p>
       <Findings title="In the way" of={blocks} />
       <Findings title="Not part of it" of={resets} />
+      {capture && <LeftOut of={capture} />}
       {!movable && <p class="faint">A program that offers its own state is asked for that instead.</p>}
     </section>
+  )
+}
+
+function counted(files: number): string {
+  return files === 1 ? '1 file' : `${files} files`
+}
+
+/** Files that stay as they are on the disk, whatever it comes back from. */
+function LeftOut({ of }: { of: CapturePlan }) {
+  if (of.left_out.length === 0) return null
+  const more = of.left_out_count - Math.min(SHOWN, of.left_out.length)
+  return (
+    <ul class="findings" aria-label="Files that are not part of it">
+      {of.left_out.slice(0, SHOWN).map(({ path, why }) => (
+        <li key={path} class="wrap">
+          Not part of it: <code>{sanitize(path, 160)}</code> <span class="faint">{sanitize(why, 200)}</span>
+        </li>
+      ))}
+      {more > 0 && <li class="faint">and {more} more: hold can-move</li>}
+    </ul>
   )
 }
 

@@ -49,6 +49,7 @@ export class Rail {
   private timer: ReturnType<typeof setTimeout> | undefined
   private due = Infinity // when that fires
   private notBefore = 0
+  private looked = false
   private asking = false
   private again = false
   private closed = false
@@ -115,7 +116,7 @@ export class Rail {
   // -- what belongs to whom -------------------------------------------------------------------------
 
   private soon(): void {
-    const due = Math.max(Date.now() + SOON_MS, this.notBefore)
+    const due = Math.max(Date.now() + (this.looked ? SOON_MS : 0), this.notBefore)
     if (this.closed || due >= this.due) return
     clearTimeout(this.timer)
     this.due = due
@@ -135,6 +136,7 @@ export class Rail {
     const began = Date.now()
     try {
       const lines = await this.latest()
+      this.looked = true
       if (!this.closed) this.place(lines)
     } catch {
       // The terminal needs no rail; the next command brings another look.

@@ -30,6 +30,9 @@ export type ContinuityKind = 'memory' | 'application' | 'cold'
 /** What the host can do for a session; each level has all of the one before. */
 export type Level = 'plain' | 'contained' | 'movable'
 
+/** How the memory in a checkpoint was copied. */
+export type MemoryCopy = 'plain' | 'ghost'
+
 /** From the best to the worst. */
 export type MoveVerdict = 'movable' | 'resets' | 'blocks'
 
@@ -276,6 +279,9 @@ export const checkpointInfo = record({
   stored_bytes: withDefault(int, 0), // that it added to the store: compressed, and without what was there
   frozen_ms: withDefault(float, 0), // how long the session stood still
   total_ms: withDefault(float, 0), // how long it took in all
+  bytes_new: withDefault(int, 0), // of `bytes`, those that no checkpoint of this host had before
+  method: withDefault(openEnum<MemoryCopy>(), 'plain'), // how the memory in it was copied
+  copied_at_once: withDefault(list(text), []), // large processes that had no ghost, each with the reason
   files: withDefault(int, 0), // captured with it: what was open for writing, and declared directories
   file_bytes: withDefault(int, 0), // of these files
   left_out: withDefault(list(leftOut), []), // what was not captured, and why: the first 20

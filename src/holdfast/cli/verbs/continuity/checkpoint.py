@@ -41,6 +41,8 @@ def run(options: Options) -> None:
         f"{made.id}  {made.name} ({made.session[:8]}), {amount(made.bytes)}, "
         f"frozen for {made.frozen_ms:.0f} ms"
     )
+    for each in made.copied_at_once:
+        print(f"copied while frozen: {sanitize(each)}")
     if made.files:
         print(f"  files captured: {made.files}, {amount(made.file_bytes)}")
     for left in made.left_out:
