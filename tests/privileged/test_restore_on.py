@@ -62,10 +62,10 @@ def test_a_session_goes_on_at_another_host_with_its_identity_and_its_memory(
     assert said(target, "work", "cat $HOLDFAST_TOKEN_FILE") == "2"
     target.ok("verify", "work")
     # Where it was it cannot be had, and says where it went.
-    refused = source.fails("session_moved", "restore", "work")
+    refused = source.fails("session_elsewhere", "restore", "work")
     assert socket_of(target) in refused
     assert "moved to" in source.ok("ls")
-    source.fails("session_moved", "exec", "work", "--", "true")
+    source.fails("session_elsewhere", "exec", "work", "--", "true")
     (first, second) = entries(target, "work", "began")
     assert first["body"]["host_key"] != second["body"]["host_key"]
 
@@ -128,7 +128,7 @@ def test_only_a_word_that_is_recorded_takes_back_what_another_host_has(
     put_to_sleep(source, "work")
     source.ok("restore", "work", "--on", socket_of(target))
     target.ok("down", "--end-sessions")
-    source.fails("session_moved", "restore", "work")
+    source.fails("session_elsewhere", "restore", "work")
     source.ok("restore", "work", DEAD)
     shown = source.json("show", "work")
     assert (shown["id"], shown["epoch"]) == (session, 3), "after the one that the other had"

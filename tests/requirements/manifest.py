@@ -1652,6 +1652,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+            ),
+            *_in(
                 "e2e/test_web_continuity",
                 "test_how_far_a_checkpoint_is_stands_in_the_dialog_the_state_line_and_the_list",
                 "test_what_came_back_says_which_life_it_is_and_has_its_certificate",
@@ -2169,6 +2173,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+            ),
+            *_in(
+                "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
+                "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
+            ),
+            *_in(
                 "privileged/test_checkpoint_crash_points",
                 "test_a_checkpoint_cut_off_by_a_kill_leaves_one_session",
                 "test_an_end_with_a_checkpoint_cut_off_by_a_kill_leaves_it_asleep",
@@ -2439,11 +2452,35 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
-        open=MOVE,
+        tests=(
+            *_in(
+                "privileged/test_moves",
+                "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
+                "test_what_a_host_cannot_take_stays_where_it_was_with_the_reason",
+                "test_an_attached_terminal_follows_its_session_and_loses_nothing_that_is_typed",
+            ),
+            *_in(
+                "privileged/test_moves_faults",
+                "test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_line",
+                "test_one_life_and_every_line_once_whatever_fails_at_whatever_moment",
+                "test_a_typist_notices_nothing_of_ten_moves_but_a_pause",
+            ),
+        ),
+        files=(
+            "core/continuity/migration.py",
+            "host/continuity/moving/source.py",
+            "host/continuity/moving/target.py",
+        ),
     ),
     Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
     Requirement(
-        "N3", "Where a session is between two hosts can be seen at every moment.", open=MOVE
+        "N3",
+        "Where a session is between two hosts can be seen at every moment.",
+        tests=_in(
+            "privileged/test_moves",
+            "test_where_a_session_is_can_be_seen_at_every_moment_of_its_move",
+        ),
+        files=("core/continuity/move_table.py", "host/continuity/moving/moves.py"),
     ),
     Requirement(
         "N4",

@@ -148,7 +148,6 @@ IMPORTED_BY_NONE = {
     "holdfast.adapters.nats.server": "a cluster for tests and scripts/cluster",
     "holdfast.adapters.seccomp.answerer": "a program, started by daemons",
     "holdfast.cli.verbs.": "imported by name, when the verb is called",
-    "holdfast.core.continuity.migration": "run by the simulation; hosts do not move sessions yet",
     "holdfast.keeper.supervisor": "a program, started by the command and by daemons",
 }
 

@@ -79,7 +79,7 @@ def test_every_state_that_can_be_reached_takes_every_step() -> None:
         assert (state.phase in CARRIES) == (state.under is not None)
         assert state.under is None or state.under.phase is not state.phase
         assert not (state.under and state.under.is_over)
-    assert len(found) == 5 + 5 + 10 + 3  # plain, fenced, ending over both, over
+    assert len(found) == 6 + 5 + 10 + 3  # plain, fenced, ending over both, over
 
 
 @pytest.mark.parametrize("confirmed", [True, False])

@@ -165,6 +165,11 @@ class CheckpointStored(SessionEvent):
     checkpoint: str  # id
 
 
+class MoveSealed(SessionEvent):
+    """Its record goes to another host now: nothing more may be written into it, unless it comes
+    back to run on here (CheckpointOver)."""
+
+
 class CheckpointOver(SessionEvent):
     """CRIU has let go of the tree, which runs on: it was checkpointed, or could not be."""
 

@@ -68,6 +68,10 @@ class InputMachine:
         """The last number that waits or was taken."""
         return self._offered.get(operator, 0)
 
+    def taken_before(self, operator: OperatorId, seq: int) -> None:
+        """Under another name of this operator."""
+        self._offered[operator] = self._in_custody[operator] = seq
+
     def is_behind(self, operator: OperatorId, seq: int) -> bool:
         """Whether an input of this number, or of a later one, waits or was taken; 0 is no number
         yet."""
@@ -148,6 +152,11 @@ class InputMachine:
             self._in_custody.pop(silent, None)
             self._refusals.pop(silent, None)
         self._offered[offered.operator] = offered.seq
+
+    def waiting(self) -> tuple[InputOffered, ...]:
+        """What is not in custody yet, in order. Nothing of what is at the gate, which is judged
+        here."""
+        return () if self.gated is not None else tuple(self._queue)
 
     # -- taking ---------------------------------------------------------------------------------
 

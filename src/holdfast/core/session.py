@@ -35,6 +35,7 @@ from holdfast.model.errors import (
     HoldfastError,
     NotPermitted,
     SessionHalted,
+    SessionMoving,
     TurnHeld,
     session_over,
 )
@@ -118,7 +119,8 @@ class SessionMachine:
         self.turn = held
         gate = gate or SavedGate()
         self.inputs = InputMachine(in_custody or {}, in_force, gate.input, now, keys_rebound)
-        self.inputs.paused = bool(asleep_in)  # until it is known what became of that
+        # Until it is known what became of that.
+        self.inputs.paused = bool(asleep_in) or state.is_checkpointing or state.is_moving
         self._resize_runs = resize_runs
         self.approvals = Approvals(gate.approvals)
         self._held_by = gate.held_by if self.inputs.gated is not None else ""
@@ -134,6 +136,8 @@ class SessionMachine:
             self._decision = None
             if self.state.is_fenced and isinstance(event, REFUSED_WHEN_FENCED):
                 raise _fenced()
+            if self.state.is_moving and isinstance(event, REFUSED_WHEN_MOVING):
+                raise _moving()
         return _HANDLERS[type(event)](self, event)
 
     def _step(self, step: StateStep) -> None:
@@ -543,7 +547,7 @@ class SessionMachine:
 
     def _time_passed(self, event: ev.TimePassed) -> list[do.Effect]:
         """An idle holder may have lost the turn, an envelope may have ended."""
-        if self.state.is_over:
+        if self.state.is_over or self.state.is_moving:
             return []
         moved = self._turn(turn.TurnTick(event.now), HOST_ACTOR)
         lost = self._without_rights(HOST_ACTOR, event.now)
@@ -652,6 +656,13 @@ class SessionMachine:
         self._step(StateStep.CHECKPOINT_OVER)
         self.asleep_in, self.inputs.paused = "", False
         return [do.SaveParcel(), do.ReleaseTyping(), _TAKE, do.AnnounceOperators()]
+
+    def _move_sealed(self, event: ev.MoveSealed) -> list[do.Effect]:
+        before = self.state
+        self._step(StateStep.MOVE_SEALED)
+        if self.state is before:
+            raise CheckpointFailed(f"it is {before.phase} by now")
+        return []
 
     # -- lease ----------------------------------------------------------------------------------
 
@@ -806,6 +817,20 @@ def _fenced() -> Fenced:
     )
 
 
+def _moving() -> SessionMoving:
+    return SessionMoving(
+        "the session is moving to another host at this moment",
+        hint="try again in a moment; `hold show` shows how far it is",
+    )
+
+
+# What waits until it is known where it goes on. Input waits by itself (host/session/executor.py).
+REFUSED_WHEN_MOVING = (
+    *(ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked, ev.SeizeAsked, ev.HaltAsked),
+    *(ev.ResumeAsked, ev.ForwardAsked, ev.RenameAsked, ev.PinAsked, TurnStep, ev.EndAsked),
+    *(ev.ApprovalDecided, ev.EffectHeld, ev.CheckpointAsked, ev.DetachAsked),
+)
+
 # What a fenced incarnation refuses: all that somebody does to it, but to stop or to end it.
 REFUSED_WHEN_FENCED = (
     *(ev.InputOffered, ev.ChannelOpened, ev.SizeAsked, ev.SignalAsked, ev.PolicyAsked),
@@ -832,6 +857,7 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.CheckpointAsked: SessionMachine._checkpoint_asked,
     ev.CheckpointStored: SessionMachine._checkpoint_stored,
     ev.CheckpointOver: SessionMachine._checkpoint_over,
+    ev.MoveSealed: SessionMachine._move_sealed,
     ev.LeaseLost: SessionMachine._lease_lost,
     ev.LeaseHeld: SessionMachine._lease_held,
     ev.AuthorityChanged: SessionMachine._authority_changed,

@@ -3,7 +3,7 @@
 Two states carry the one below them: a *fenced* session goes back to what it was when its lease is
 held again, and an *ending* one ends from what it was. A step for which they have no row of their
 own happens to the state below. The set of actors whose processes alone are halted is data of the
-session machine, not a state. Rows for moving go here when they come.
+session machine, not a state.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ class Phase(StrEnum):
     RESUMING = "resuming"  # asked to run on; input is refused until the kernel has confirmed it
     # its tree stands still and is written away; input waits, and is taken when it is over
     CHECKPOINTING = "checkpointing"
+    # its record is on its way to another host: nothing may happen here until it is known which of
+    # the two it goes on at. Input waits
+    MOVING = "moving"
     FENCED = "fenced"  # its lease is lost: nothing may be done here but to end it
     ENDING = "ending"  # an end was asked for; the tree is being taken down
     ENDED = "ended"  # the main process is gone, a tombstone says how. Nothing leads out of here
@@ -42,6 +45,7 @@ class StateStep(StrEnum):
     CHECKPOINT_ASKED = "checkpoint asked"
     CHECKPOINT_OVER = "checkpoint over"
     ENDED_IN_CHECKPOINT = "ended with its checkpoint"
+    MOVE_SEALED = "move sealed"
     LEASE_LOST = "lease lost"
     LEASE_HELD = "lease held"
     END_ASKED = "end asked"
@@ -82,8 +86,11 @@ TRANSITIONS: dict[tuple[Phase, StateStep], Phase] = {
     # A halt counts at once; the tree is frozen for it when CRIU has let go of it.
     (Phase.CHECKPOINTING, StateStep.HALT_ASKED): Phase.HALTING,
     (Phase.CHECKPOINTING, StateStep.CHECKPOINT_OVER): Phase.RUNNING,
+    (Phase.CHECKPOINTING, StateStep.MOVE_SEALED): Phase.MOVING,
     (Phase.CHECKPOINTING, StateStep.LEASE_LOST): Phase.FENCED,
     (Phase.CHECKPOINTING, StateStep.END_ASKED): Phase.ENDING,
+    # The lease alone decides from here on; it comes back to running, or is disposed of.
+    (Phase.MOVING, StateStep.CHECKPOINT_OVER): Phase.RUNNING,
     (Phase.FENCED, StateStep.END_ASKED): Phase.ENDING,
     **{(phase, step): after for phase in _LIVES for step, after in _OVER.items()},
 }
@@ -94,6 +101,8 @@ GOES_BACK = {(Phase.FENCED, StateStep.LEASE_HELD)}
 STAYS = {
     (Phase.FENCED, StateStep.LEASE_LOST),
     (Phase.FENCED, StateStep.RESUME_ASKED),  # refused: nothing runs on without a lease
+    (Phase.FENCED, StateStep.MOVE_SEALED),  # refused: neither may move any more
+    (Phase.ENDING, StateStep.MOVE_SEALED),
     (Phase.ENDING, StateStep.END_ASKED),
     (Phase.ENDING, StateStep.LEASE_HELD),  # what ends does not run again
 }
@@ -140,6 +149,10 @@ class State(Record):
         return self.phase is Phase.CHECKPOINTING
 
     @property
+    def is_moving(self) -> bool:
+        return self.phase is Phase.MOVING
+
+    @property
     def is_fenced(self) -> bool:
         return self.has(Phase.FENCED)
 
@@ -163,9 +176,16 @@ RUNNING = State(Phase.RUNNING)
 
 
 def carried_on(
-    *, halted: bool, confirmed: bool, fenced: bool, checkpointing: bool = False
+    *,
+    halted: bool,
+    confirmed: bool,
+    fenced: bool,
+    checkpointing: bool = False,
+    moving: bool = False,
 ) -> State:
     """The state in which a new daemon finds a session."""
+    if moving:
+        return State(Phase.MOVING)
     state = State(Phase.CHECKPOINTING) if checkpointing else RUNNING
     if halted:
         state = State(Phase.HALTED if confirmed else Phase.HALTING)

@@ -37,6 +37,8 @@ from holdfast.host.continuity.handover.source import HandoverSource
 from holdfast.host.continuity.handover.target import HandoverTarget
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
 from holdfast.host.continuity.image_transfer import ImageTransfer
+from holdfast.host.continuity.moving.moves import Moves
+from holdfast.host.continuity.moving.requests import MoveRequests
 from holdfast.host.continuity.periodic import (
     PeriodicCheckpoints,
     bring_back,
@@ -94,6 +96,7 @@ from holdfast.ports.gate_policy import GatePolicy
 from holdfast.ports.launch import Launch
 from holdfast.ports.observation import Observation
 from holdfast.ports.screen import ScreenPort
+from holdfast.wire.messages.session import StateEvent
 
 log = logging.getLogger(__name__)
 
@@ -218,6 +221,7 @@ class Daemon:
         self.links.serve(handover_messages.SERVICE, HandoverTarget(self).serve)
         self.eviction = Eviction(self.continuity, self.store, self.registry)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
+        self.moves = Moves(self)
         self.operators.table = self._request_table()
         self.operators.on_link = self.links.answer_local
         self._tidying = set[asyncio.Task[None]]()
@@ -300,6 +304,7 @@ class Daemon:
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
             PreflightRequests(self.home, self.config.capture_max_bytes),
+            MoveRequests(self.moves),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)
 
@@ -310,6 +315,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
         self.continuity.clear_unfinished()
         takeover.carry_on(self)
+        self.moves.carry_on()
         self.actors.file.prepare()
         self.admission.file.prepare()
         self._supervisor.listen(loop, self.stop, self._supervisor_lost, self.relay_list.own.heard)
@@ -339,6 +345,7 @@ class Daemon:
             await self.reach.close()
             self.operators.close()
             self.near_ends.close()
+            self.moves.close()
             for live in list(self.registry.live.values()):
                 live.close(keep=True)
             self.answerers.close()
@@ -440,6 +447,28 @@ class Daemon:
         fencing_token.remove(self.home, live.spec.process_tag)
         SnapshotPlace(self.home, live.spec.process_tag, live.spec.uid).remove()
         self.operators.state_changed(live, live.state())
+
+    def moved_away(self, live: LiveSession, stored: Stored) -> None:
+        """It goes on at another host: nothing of it runs here, and its tombstone says where."""
+        tag, info = live.spec.process_tag, stored.info
+        ended = StateEvent(info.id, info.name, info.state, time.time(), "", info.ending)
+        for operator in self.operators.watchers(live):
+            operator.event(ended)
+        self.registry.ended(live, stored)
+        self.reach.withdraw(live.spec.id)
+        live.keeper.release()
+        cgroup.remove(live.spec.place.cgroup)
+        levels.remove_bell(self.home, tag)
+        fencing_token.remove(self.home, tag)
+        SnapshotPlace(self.home, tag, live.spec.uid).remove()
+        live.close(keep=False)
+
+    def bury_lost(self, session: SessionId) -> None:
+        """It was on its way to another host when this machine restarted, and did not get there."""
+        for stored in self.store.unburied():
+            if stored.info.id == session:
+                buried = self.lost.bury(stored, self.actors.name, self.make_screen)
+                self.registry.remember(buried)
 
     # -- what it is ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from holdfast.core.continuity.idle import IdleAction
+from holdfast.core.continuity.move_table import MovePhase, SourceState, TargetState
 from holdfast.host.signatures import Signatures
 from holdfast.model.info import Residency, SessionInfo
 from holdfast.model.state import SessionState
@@ -22,6 +23,7 @@ class Counts:
     def __init__(self) -> None:
         self.inputs = 0
         self.refusals = 0
+        self.moves = Counter[str]()  # that came to this end, at this host
         self.signatures = Signatures()
 
 
@@ -77,7 +79,25 @@ def text(
         ("output_rolled_off_bytes", "output of live sessions that is held no longer", rolled_off),
     ):
         lines += [*_family(name, "gauge", meaning), f"holdfast_{name} {value}"]
-    return "\n".join([*lines, *_idle(idleness), *counts.signatures.text()]) + "\n"
+    return (
+        "\n".join([*lines, *_moves(known, counts), *_idle(idleness), *counts.signatures.text()])
+        + "\n"
+    )
+
+
+def _moves(known: list[SessionInfo], counts: Counts) -> list[str]:
+    phases = Counter(info.migration.phase for info in known if info.migration is not None)
+    lines = _family(
+        "sessions_moving", "gauge", "live sessions on their way to another host, or here"
+    )
+    lines += [f'holdfast_sessions_moving{{phase="{phase}"}} {phases[phase]}' for phase in MovePhase]
+    lines += _family("moves_total", "counter", "moves that ended, as this host saw them")
+    for outcome in (*(SourceState.MOVED, SourceState.ROLLED_BACK, SourceState.LOST), *_ARRIVALS):
+        lines.append(f'holdfast_moves_total{{outcome="{outcome}"}} {counts.moves[outcome]}')
+    return lines
+
+
+_ARRIVALS = (TargetState.LIVE, TargetState.DISCARDED)
 
 
 def _idle(idleness: Idleness) -> list[str]:

@@ -103,10 +103,12 @@ def _collect(keepers: Keepers, tag: SessionId) -> tuple[KeeperLink, Collected | 
 def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
     """Sessions on disk that nobody holds: they died with their keeper or their machine, or the
     daemon that was starting them died before it could hand them over."""
-    strays = daemon.store.forget_cut_off()
+    strays = [each for each in daemon.store.forget_cut_off() if not daemon.moves.decides(each)]
     for stored in daemon.store.unburied():
         if stored.info.id in daemon.registry.live or stored.info.id in uncarried:
             continue
+        if daemon.moves.decides(stored.info.id):
+            continue  # it may be at another host by now
         strays.append(stored.info.id)
         buried = daemon.lost.bury(stored, daemon.actors.name, daemon.make_screen)
         daemon.registry.remember(buried)

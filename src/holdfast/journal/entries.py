@@ -520,6 +520,14 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     attested: str = ""
 
 
+class MoveFailedEntry(Body, tag="move_failed", lifecycle=True):
+    """The actor had the session moved to another host, which came to nothing: it goes on here, as
+    before."""
+
+    to: str  # what people call that host
+    reason: str
+
+
 # What may be recorded after the session ended: the leaving, and what comes to light late. After a
 # discontinuity nothing but its seal may (lineage.py).
 MAY_FOLLOW = {

@@ -262,7 +262,6 @@ CONTRACT: tuple[Promise, ...] = (
         "N1",
         "Migration has six phases, each of which can fail back to a running source.",
         level=_MOVABLE,
-        absent=True,
     ),
     Promise(
         "N2",
@@ -274,7 +273,6 @@ CONTRACT: tuple[Promise, ...] = (
         "N3",
         "Where a session is between two hosts can be seen at every moment.",
         level=_MOVABLE,
-        absent=True,
     ),
     Promise(
         "N4",

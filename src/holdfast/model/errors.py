@@ -135,6 +135,22 @@ class HostLost(HoldfastError):
     retryable = True
 
 
+class SessionMoving(HoldfastError):
+    """The session is changing hosts at this moment: for seconds at most, nothing but input is
+    taken, and that waits."""
+
+    code = "session_moving"
+    exit_status = 75
+    retryable = True
+
+
+class SessionNotMoved(HoldfastError):
+    """The session could not be moved to another host. It goes on here, as before."""
+
+    code = "move_failed"
+    exit_status = 71
+
+
 class AlreadyUp(HoldfastError):
     """A host is already running here."""
 
@@ -180,11 +196,12 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
-class SessionMoved(SessionEnded):
-    """The session goes on at another host, which the message names."""
+class SessionElsewhere(SessionEnded):
+    """The session lives on another host, or that host has everything of it. The message names the
+    host."""
 
-    code = "session_moved"
-    exit_status = 66
+    code = "session_elsewhere"
+    exit_status = 75
 
 
 class SessionAsleep(SessionEnded):
@@ -569,7 +586,7 @@ def session_over(
     """That a session has ended or, which is not the same, was lost. `what`: the session; `how`:
     the verb for one that ended."""
     if ending is not None and ending.moved_to:
-        return SessionMoved(
+        return SessionElsewhere(
             f"{what} has moved to {ending.moved_to}",
             hint=f"`hold attach {ending.moved_to}/NAME` attaches to it there",
         )

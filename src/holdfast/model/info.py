@@ -104,6 +104,17 @@ class LastKnown(Record):
     holder: str = ""  # who had the turn, by name; empty when it was free
 
 
+class MigrationInfo(Record):
+    """The latest move of a session, at one of its two hosts."""
+
+    # `snapshot`, `transfer`, `restore`, `replay`, `cutover` or `complete`; empty when it is over
+    phase: str
+    state: str  # where this end is, in its own words (docs/migration.md)
+    leaves: bool  # it leaves this host; else it comes
+    host: str  # the other host
+    reason: str = ""  # why it was rolled back; empty when it was not
+
+
 class SessionInfo(Record):
     """A session at one moment."""
 
@@ -168,6 +179,10 @@ class SessionInfo(Record):
     pinned: bool = False  # `hold pin`: it is not reaped, however long nobody uses it
     # of a session that was lost with its host: how it last was; null when nothing was written down
     last_known: LastKnown | None = None
+    # how many trees of it there are: `pre-migration`, `transferring`, `dual-active`, `post-cutover`
+    # or `settled` (docs/migration.md)
+    superposition: str = "pre-migration"
+    migration: MigrationInfo | None = None  # its latest move since this daemon began; null: none
 
 
 class PrunedSession(Record):

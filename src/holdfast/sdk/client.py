@@ -92,6 +92,11 @@ class Host:
         told = self._on_progress
         return Connection(self.path, self.operator, self.client, on_progress=told)
 
+    @property
+    def host_key(self) -> bytes:
+        """The host's public key."""
+        return self.connection.welcome.host_key
+
     def io(self, deadline: float | None = None) -> BlockingIo:
         """For the coroutines of `client_core`, run by `finish`; until a time.monotonic()."""
         return BlockingIo(self, deadline)

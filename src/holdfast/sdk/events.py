@@ -112,6 +112,18 @@ class Rehomed(Event):
     inputs_lost: int  # recorded inputs that are newer than the checkpoint
 
 
+class Migrated(Event):
+    """How far the move of a session to another host is, as one of the two hosts sees it."""
+
+    name: str
+    at: float
+    phase: str  # "snapshot", "transfer", "restore", "replay", "cutover", "complete"; "": it is over
+    superposition: str  # "transferring", "dual-active", "post-cutover", "settled", "pre-migration"
+    host: str  # the other host
+    leaves: bool  # it leaves this host; else it comes
+    reason: str  # why it was rolled back; empty when it was not
+
+
 class Progressed(Event):
     """How far something is that takes more than a moment."""
 

@@ -118,6 +118,8 @@ export function session(name: string, change: Partial<SessionInfo> = {}): Sessio
     held: '',
     state_since: null,
     last_known: null,
+    superposition: 'pre-migration',
+    migration: null,
     pinned: false,
     ungated: '',
     shaped_by: [],

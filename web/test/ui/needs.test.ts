@@ -18,6 +18,7 @@ test('questions, secrets, requests, halts and losses are one list, the most urge
     lost: 'its keeper died',
     cause: null,
     successor: '',
+    moved_to: '',
     checkpoint: '',
     moved_to: '',
   }

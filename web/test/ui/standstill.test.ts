@@ -18,6 +18,7 @@ test('what its host last wrote down is said with its age, and how to start one t
     lost: 'its host died',
     cause: null,
     successor: '',
+    moved_to: '',
     checkpoint: '',
     moved_to: '',
   }
@@ -61,6 +62,7 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
     lost: 'its keeper died',
     cause: null,
     successor: 'api-2',
+    moved_to: '',
     checkpoint: '',
     moved_to: '',
   }
@@ -101,6 +103,7 @@ const ASLEEP: Ending = {
   lost: null,
   cause: null,
   successor: '',
+  moved_to: '',
   checkpoint: 'ck-7',
   moved_to: '',
 }

@@ -42,6 +42,8 @@ from holdfast.model.errors import (
     GateRefused,
     HostLost,
     InvalidArgument,
+    NoSuchSession,
+    SessionElsewhere,
     SessionEnded,
     SessionHalted,
     SessionLost,
@@ -63,6 +65,7 @@ _READ_BYTES = 16 << 10
 _WINDOW_BYTES = 64 << 10  # keys sent and not yet taken; beyond it we stop reading the keyboard
 _SAY_AFTER_S = 1.0  # a reconnect shorter than this needs no words
 _ALONE = "no other terminal is attached"
+_ARRIVES_S = 10.0  # a session that moved is at its new host by then
 
 
 class AttachDetached(Exception):
@@ -129,6 +132,7 @@ class TerminalClient:
         self._line = StatusLine()
         self._away_since: float | None = None  # when the connection was lost that is not back yet
         self._said_away = False
+        self._moved_at = -_ARRIVES_S  # when it went to another host
         self._found_halted = False  # on attaching
         self._shaped_by: tuple[str, ...] = ()  # then: the shell does not report what it holds
         self._attach_id = 0  # of the latest Attach sent without waiting for its answer
@@ -212,12 +216,28 @@ class TerminalClient:
         if self._said_away:
             self._repaint()
 
+    def _follow(self, host: str) -> None:
+        """It goes on at another host: we connect there, and send what has no answer yet again."""
+        from holdfast.sdk.moving import aim_at
+
+        if not aim_at(host):
+            raise AttachDetached(f": it has moved to {sanitize(host)}, which you have not joined")
+        self._say(f"it has moved to {sanitize(host)}", NEWS_S)
+        self._moved_at = time.monotonic()
+        raise HostLost("the session has moved")
+
     def untaken_bytes(self) -> int:
         """How much of what was typed nobody has confirmed, if the host is away."""
         return self._unacked.bytes if self._away_since is not None else 0
 
     async def _dial(self) -> None:
-        self.connect()
+        try:
+            self.connect()
+        except NoSuchSession as error:
+            # The host that it moved to may not have got round to it.
+            if time.monotonic() - self._moved_at > _ARRIVES_S:
+                raise
+            raise HostLost(error.message) from error
 
     def now(self) -> float:
         return time.monotonic()
@@ -360,6 +380,8 @@ class TerminalClient:
         elif isinstance(message, m.Closed):
             raise AttachEnded(message.ending)
         elif isinstance(message, m.Dismissed):
+            if message.code == SessionElsewhere.code:
+                self._follow(message.by)
             raise AttachDetached(_why_dismissed(message))
         elif isinstance(message, m.StateEvent) and message.name != self.name:
             if message.session == self._session:

@@ -71,6 +71,7 @@ RULES: dict[str, Rule] = {
     # And the right to end it there: as a session is started, and as its loss is acknowledged.
     "revive": Rule(About.KNOWN, Right.INPUT),
     "acknowledge": _ANY,  # and the right to end it; without a name, those it may end
+    "move": _LIVE,  # and the rights `checkpoint` and `end` there
     "checkpoint": _LIVE,  # and the right `checkpoint` there; to end it with that, `end`
     "checkpoints": _ANY,
     "delete_checkpoint": _EVERYONE,  # the same right as for `restore`

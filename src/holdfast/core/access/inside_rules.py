@@ -49,6 +49,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
     "end": (Right.END,),
     "revive": (Right.END, Right.INPUT),  # and `input` everywhere: its handler
     "acknowledge": (Right.END,),  # also of those that it does not name
+    "move": (Right.CHECKPOINT, Right.END),
     "checkpoint": (Right.CHECKPOINT,),  # to end it with that: the session machine
     "checkpoints": _SEES,
     "input": _WRITES,
@@ -124,7 +125,7 @@ NEEDS: dict[str, tuple[Right, ...]] = {
 
 SENSITIVE = frozenset(
     (
-        "end", "checkpoint", "restore", "delete_checkpoint", "seize", "revoke_turn",
+        "end", "checkpoint", "move", "restore", "delete_checkpoint", "seize", "revoke_turn",
         "set_turn_policy", "resume", "add_actor", "revoke_actor",
         "grant", "revoke", "make_invite", "revoke_invite", "revoke_device", "set_relays", "prune",
         "restart_daemon", "shutdown", "policy_set", "policy_off", "adopt", "approve", "deny",

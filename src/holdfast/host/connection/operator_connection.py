@@ -245,9 +245,12 @@ class OperatorConnection:
             raise ProtocolViolation("an operator says who it is before it does anything")
         assert self.claimed_id is not None
         self.actor = actor
-        self.id = OperatorId(
-            hashlib.sha256(f"{actor.id}/{self.claimed_id}".encode()).hexdigest()[:32]
-        )
+        self.id = self.identity_as(actor.id)
+
+    def identity_as(self, actor: str) -> OperatorId:
+        """What it would be if it acted as this actor."""
+        made_of = f"{actor}/{self.claimed_id}".encode()
+        return OperatorId(hashlib.sha256(made_of).hexdigest()[:32])
 
     def _on_request(self, request: m.Request) -> None:
         """Most requests are answered on the spot; those that wait run as tasks, so that one slow

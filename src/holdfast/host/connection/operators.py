@@ -29,7 +29,7 @@ from holdfast.host.connection.output_channels import (
     ViewChannel,
 )
 from holdfast.model.actor import Actor
-from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted
+from holdfast.model.errors import HoldfastError, LimitReached, NotPermitted, SessionElsewhere
 from holdfast.model.ids import ActorId, OperatorId, SessionId
 from holdfast.model.inside import Inside
 from holdfast.model.limits import OPERATORS_MAX, UNPLACED_MAX, UNPLACED_S
@@ -276,6 +276,27 @@ class Operators:
                     operator.fail(-1 - channel.number, why)
                 self.close_channel(operator, channel)
 
+    def dismiss_remote(self, live: AttendedSession, why: HoldfastError) -> None:
+        """The same, of those that came through a relay."""
+        for operator in live.presence.attached():
+            for channel in tuple(operator.channels.values()):
+                if channel.live is live and operator.remote is not None and channel.number >= 0:
+                    operator.event(m.Dismissed(channel.number, why.code))
+                    self.close_channel(operator, channel)
+
+    def moved_away(self, live: AttendedSession, to: str) -> None:
+        """It goes on at another host: whoever is here learns where."""
+        moved = moved_to(to)
+        for operator in live.presence.attached():
+            for channel in tuple(operator.channels.values()):
+                if channel.live is not live:
+                    continue
+                if channel.number >= 0:
+                    operator.event(m.Dismissed(channel.number, moved.code, to))
+                else:
+                    operator.fail(-1 - channel.number, moved)
+                self.close_channel(operator, channel)
+
     def park(self, live: AttendedSession) -> None:
         """It falls asleep: whoever looks at it from this machine waits here until it is restored.
         A channel through a relay is one of an incarnation, and ends with it."""
@@ -375,6 +396,13 @@ def _shows(channel: OutputChannel, found: AttendedSession | Stored, event: Progr
     if isinstance(channel, ParkedChannel):
         return channel.session == event.session
     return channel.live is found
+
+
+def moved_to(host: str) -> SessionElsewhere:
+    """What is said of a session that went there."""
+    return SessionElsewhere(
+        f"the session has moved to {host}", hint=f"`hold attach {host}/NAME` attaches to it there"
+    )
 
 
 def _having(

@@ -18,6 +18,7 @@ from holdfast.host.clock import now
 from holdfast.host.connection.forwarding import Forwarding
 from holdfast.host.connection.from_inside import WrittenElsewhere, note_writers
 from holdfast.host.connection.host_requests import HostRequests
+from holdfast.host.continuity.moving.requests import MoveRequests
 from holdfast.host.continuity.preflight import PreflightRequests
 from holdfast.host.continuity.requests import CheckpointRequests
 from holdfast.host.gate.action_requests import ActionRequests
@@ -81,6 +82,7 @@ def handlers(
     policy: PolicyRequests,
     checkpoints: CheckpointRequests,
     preflight: PreflightRequests,
+    moves: MoveRequests,
 ) -> dict[str, Handler]:
     """One row per request, with the rows of core.access.host_rules."""
     return {
@@ -159,6 +161,7 @@ def handlers(
         "get_ticket": reach.get_ticket,
         "host": host.host,
         "can_take": preflight.can_take,
+        "move": moves.move,
         "metrics": host.metrics,
         "prune": host.prune,
         "reap": host.reap,

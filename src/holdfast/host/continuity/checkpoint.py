@@ -24,6 +24,7 @@ from holdfast.adapters.criu import dump as criu
 from holdfast.adapters.criu import find
 from holdfast.adapters.criu.ghost_images import GhostPages
 from holdfast.adapters.criu.ghosts import Ghosts
+from holdfast.adapters.halt import cgroup
 from holdfast.adapters.session_memory import layout
 from holdfast.adapters.shell.integration import state_path
 from holdfast.adapters.shell.report_fifo import look
@@ -145,7 +146,13 @@ class Making:
         ends: bool,
         progress: WorkProgress,
         kept: KeptGhosts,
+        *,
+        stands: bool = False,
     ) -> None:
+        """`stands`: the tree stands still afterwards, frozen by its group, until somebody lets it
+        run: it is moving, and whoever may end it may have it moved."""
+        self._stands = stands
+        self._taking: asyncio.Task[Checkpoint] | None = None
         self._host, self._live, self._actor = host, live, actor
         self._progress, self._kept = progress, kept
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
@@ -167,19 +174,8 @@ class Making:
 
     async def run(self) -> Checkpoint:
         """Raises CheckpointFailed, and what machine and store refuse."""
+        await self.ask()
         live, actor = self._live, self._actor
-        if not live.spec.level.reaches(Level.MOVABLE):
-            raise LevelUnavailable(
-                f"{live.spec.name} is at level {live.spec.level}; only a movable session can be "
-                "checkpointed",
-                hint="`hold doctor` says what this host lacks; sessions get their level at start",
-            )
-        passed = None
-        if actor != HOST_ACTOR:  # the host's own policy is nobody's act that another could judge
-            passed = await live.gate.check(
-                EffectKind.CHECKPOINT, ActorId(actor), "end" if self._ends else "", may_wait=True
-            )
-        live.handle(ev.CheckpointAsked(actor, now(), self._ends, passed))
         try:
             return await self._make()
         except BaseException as error:
@@ -188,6 +184,32 @@ class Making:
             raise
         finally:
             self._let_go()
+
+    async def take(self) -> Checkpoint:
+        """For one that stands still afterwards. Whatever comes of it, somebody lets it run."""
+        self._taking = asyncio.ensure_future(self._make())
+        return await self._taking
+
+    def give_up(self) -> None:
+        """Nobody needs it any more; what was taken is not kept."""
+        if self._taking is not None and not self._taking.done():
+            self._taking.cancel()
+
+    async def ask(self) -> None:
+        """Whether it may be. From here on input waits. Raises what refuses it."""
+        live, actor = self._live, self._actor
+        if not live.spec.level.reaches(Level.MOVABLE):
+            raise LevelUnavailable(
+                f"{live.spec.name} is at level {live.spec.level}; only a movable session can be "
+                "checkpointed",
+                hint="`hold doctor` says what this host lacks; sessions get their level at start",
+            )
+        passed, ends = None, self._ends or self._stands
+        if actor != HOST_ACTOR:  # the host's own policy is nobody's act that another could judge
+            passed = await live.gate.check(
+                EffectKind.CHECKPOINT, ActorId(actor), "end" if ends else "", may_wait=True
+            )
+        live.handle(ev.CheckpointAsked(actor, now(), ends, passed))
 
     def _let_go(self) -> None:
         """Once: what waited is taken. Not of a tree that was ended with its checkpoint: the keeper
@@ -207,7 +229,8 @@ class Making:
                 times = await self._dump()
             if not self._ends:
                 # The session runs on: what was captured is stored behind its back.
-                self._let_go()
+                if not self._stands:
+                    self._let_go()
                 await self._store(times.frozen_ms)
         except OSError as error:
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
@@ -241,13 +264,15 @@ class Making:
             self._captured = _Captured(live, self._host.home, tree)
             assert self._files is not None
             await self._files.finish()
+            if self._stands:
+                cgroup.ask_to_freeze(place.cgroup)
             if self._ends:
                 await asyncio.to_thread(criu.finish_images, images)
                 await self._store((boottime.now() - since) * 1000)
                 live.handle(ev.CheckpointStored(self._actor, now(), self._id))
 
         async def start(socket: int) -> int:
-            if not self._ends:  # else nothing is gained: the session does not run on
+            if not (self._ends or self._stands):  # else nothing is gained: it does not run on
                 await _finished(self._prepare_ghosts)
             return await self._host.launcher.start_criu(socket, self._ghosts.extra)
 

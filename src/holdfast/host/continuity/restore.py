@@ -47,7 +47,7 @@ from holdfast.host.continuity.workspace_files import FilesToPutBack
 from holdfast.host.keeper_link import Collected, KeeperLink
 from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
-from holdfast.host.session.parcel import SessionFds, StateBlob
+from holdfast.host.session.parcel import SessionFds, SessionSpec, StateBlob
 from holdfast.host.session.recovery import RestoredLife, recover
 from holdfast.host.session_store import CameFrom, Stored
 from holdfast.journal import entries
@@ -65,6 +65,7 @@ from holdfast.model.errors import (
     why_not,
 )
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
+from holdfast.model.home import Home
 from holdfast.model.ids import ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
 from holdfast.model.restore import (
@@ -76,7 +77,7 @@ from holdfast.model.restore import (
 )
 from holdfast.model.spec import Place
 from holdfast.model.state import Level
-from holdfast.ports.launch import RestoredTree, RestoreSpec
+from holdfast.ports.launch import Launch, RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
@@ -236,8 +237,7 @@ class _Restore:
         )
 
     def _file(self, name: str) -> bytes:
-        with open(f"{self._directory}/{name}", "rb") as file:
-            return file.read()
+        return LaidOut(self._directory).read(name)
 
     def _passed(self, phase: str) -> None:
         at = boottime.now()
@@ -305,7 +305,7 @@ class _Restore:
                 )
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
-            bell = self._prepare(undo, kept, epoch)
+            bell = prepare(daemon.home, undo, LaidOut(self._directory), kept.spec, epoch)
             put_back = await workspace_files.put_back(
                 files, self._directory, kept.spec.uid, checkpoint.id, undo
             )
@@ -313,7 +313,7 @@ class _Restore:
                 restored = await self._launch_again(kept, epoch, undo)
             else:
                 restored = await self._restore_tree(facts, kept)
-            undo.callback(_remove_group, restored)
+            undo.callback(remove_group, restored)
             if leasing is not None:
                 leasing.check(epoch)  # the restore took its time
             report = RestoreReport(
@@ -366,42 +366,12 @@ class _Restore:
         return self._checkpoint.kind is CheckpointKind.APPLICATION
 
     async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
-        daemon, directory = self._daemon, f"{self._directory}/{IMAGES}"
-        wanted = RestoreSpec(
-            session=kept.spec.process_tag,
-            uid=kept.spec.uid,
-            size=facts.size,
-            before=kept.spec.place,
-            tree=_in_this_home(facts.tree, daemon.home.run),
-            unread=facts.unread.hex(),
-        )
-        images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            restored = await daemon.launcher.restore(wanted, images)
-        finally:
-            os.close(images)
+        files = LaidOut(self._directory)
+        facts = facts.replace(tree=_in_this_home(facts.tree, self._daemon.home.run))
+        restored = await restore_tree(self._daemon.launcher, files, facts, kept.spec)
         self._phases += restored.phases
         self._since = boottime.now()
         return restored
-
-    def _prepare(self, undo: contextlib.ExitStack, kept: StateBlob, epoch: int) -> int:
-        """What the tree finds at the paths that it knows: before it is restored. Gives the FIFO of
-        the shell's reports."""
-        daemon, spec = self._daemon, kept.spec
-        tag = spec.process_tag
-        fencing_token.write(daemon.home, tag, epoch)
-        undo.callback(fencing_token.remove, daemon.home, tag)
-        if not spec.shell:
-            return -1
-        path = levels.bell_path(daemon.home, tag)
-        group = pwd.getpwuid(spec.uid).pw_gid
-        bell = shell.make_fifo(path, spec.uid, group)
-        undo.callback(levels.remove_bell, daemon.home, tag)
-        undo.callback(os.close, bell)
-        shell.make_state_file(shell.state_path(path), spec.uid, group)
-        with open(shell.state_path(path), "r+b") as file:
-            file.write(self._file(SHELL_STATE))
-        return bell
 
     def _revive(
         self,
@@ -413,39 +383,119 @@ class _Restore:
         leasing: SessionLease | None,
         report: RestoreReport,
     ) -> LiveSession:
-        """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
-        daemon, launched = self._daemon, restored.launched
-        # It keeps the name that it had last: that one was reserved.
-        spec = kept.spec.replace(name=stored.info.name, place=launched.place, epoch=epoch)
-        with contextlib.ExitStack() as ours:  # until the live session has them
-            keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
-            ours.callback(keeper.close)
-            for fd in {launched.master, launched.pidfd, launched.gate, launched.gate_page} - {-1}:
-                ours.callback(os.close, fd)
-            ring = layout.load(f"{self._directory}/{MEMORY}")
-            ours.callback(os.close, ring)
-            output = make_conduit()
-            ours.callback(os.close, output)
-            untyped = make_conduit(self._file(UNTYPED))
-            ours.callback(os.close, untyped)
-            fds = SessionFds(
-                *(launched.master, launched.pidfd, ring, output, untyped, bell),
-                *(launched.gate, launched.gate_page),
-            )
-            blob = kept.replace(
-                spec=spec,
-                halt=None,
-                lease=None,
-                asleep_in="",
-                leaves=None if self._is_own else _moved(kept, spec.place),
-            ).blob()
-            seq = self._checkpoint.journal_seq
-            attested = ATTESTED if stored.attested_epoch else ""
-            life = RestoredLife(self._actor, seq, _entry(report, seq, attested))
-            deposit = Collected(spec.process_tag, fds.named(), blob, None)
-            live = recover(daemon, deposit, keeper, life, leasing)
-            ours.pop_all()
-        return live
+        attested = ATTESTED if stored.attested_epoch else ""
+        life = life_of(self._actor, report, self._checkpoint.journal_seq, attested)
+        files = LaidOut(self._directory)
+        if self._is_own:
+            kept = kept.replace(leaves=None)
+        return revive(
+            self._daemon, files, kept, restored, bell, stored.info.name, epoch, leasing, life
+        )
+
+
+# -- what a move does too ---------------------------------------------------------------------
+
+
+class LaidOut:
+    """The files of a checkpoint, in a directory."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def read(self, name: str) -> bytes:
+        with open(f"{self.directory}/{name}", "rb") as file:
+            return file.read()
+
+
+def prepare(
+    home: Home, undo: contextlib.ExitStack, files: LaidOut, spec: SessionSpec, epoch: int
+) -> int:
+    """What the tree finds at the paths that it knows: before it is restored. Gives the FIFO of
+    the shell's reports."""
+    tag = spec.process_tag
+    fencing_token.write(home, tag, epoch)
+    undo.callback(fencing_token.remove, home, tag)
+    if not spec.shell:
+        return -1
+    path = levels.bell_path(home, tag)
+    group = pwd.getpwuid(spec.uid).pw_gid
+    bell = shell.make_fifo(path, spec.uid, group)
+    undo.callback(levels.remove_bell, home, tag)
+    undo.callback(os.close, bell)
+    shell.make_state_file(shell.state_path(path), spec.uid, group)
+    with open(shell.state_path(path), "r+b") as file:
+        file.write(files.read(SHELL_STATE))
+    return bell
+
+
+async def restore_tree(
+    launcher: Launch, files: LaidOut, facts: RestoreFacts, spec: SessionSpec
+) -> RestoredTree:
+    """It stands still."""
+    wanted = RestoreSpec(
+        session=spec.process_tag,
+        uid=spec.uid,
+        size=facts.size,
+        before=spec.place,
+        tree=facts.tree,
+        unread=facts.unread.hex(),
+    )
+    directory = f"{files.directory}/{IMAGES}"
+    images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return await launcher.restore(wanted, images)
+    finally:
+        os.close(images)
+
+
+def revive(
+    daemon: Daemon,
+    files: LaidOut,
+    kept: StateBlob,
+    restored: RestoredTree,
+    bell: int,
+    name: str,
+    epoch: int,
+    leasing: SessionLease | None,
+    life: RestoredLife,
+) -> LiveSession:
+    """As a daemon carries on what another served: from a deposit, made of the checkpoint."""
+    launched = restored.launched
+    # It keeps the name that it had last: that one was reserved.
+    spec = kept.spec.replace(name=name, place=launched.place, epoch=epoch)
+    with contextlib.ExitStack() as ours:  # until the live session has them
+        keeper = KeeperLink(socket.socket(fileno=launched.keeper), launched.keeper_pid)
+        ours.callback(keeper.close)
+        for fd in {launched.master, launched.pidfd, launched.gate, launched.gate_page} - {-1}:
+            ours.callback(os.close, fd)
+        ring = layout.load(f"{files.directory}/{MEMORY}")
+        ours.callback(os.close, ring)
+        output = make_conduit()
+        ours.callback(os.close, output)
+        untyped = make_conduit(files.read(UNTYPED))
+        ours.callback(os.close, untyped)
+        fds = SessionFds(
+            *(launched.master, launched.pidfd, ring, output, untyped, bell),
+            *(launched.gate, launched.gate_page),
+        )
+        blob = kept.replace(
+            spec=spec,
+            halt=None,
+            lease=None,
+            asleep_in="",
+            leaves=_moved(kept, spec.place),
+        ).blob()
+        deposit = Collected(spec.process_tag, fds.named(), blob, None)
+        live = recover(daemon, deposit, keeper, life, leasing)
+        ours.pop_all()
+    return live
+
+
+def life_of(
+    actor: str, report: RestoreReport, journal_seq: int, attested: str = ""
+) -> RestoredLife:
+    """What the journal says of it: first of all in the new epoch."""
+    return RestoredLife(actor, journal_seq, _entry(report, journal_seq, attested))
 
 
 def _in_this_home(tree: DumpedTree, run: str) -> DumpedTree:
@@ -516,7 +566,7 @@ def _entry(report: RestoreReport, journal_seq: int, attested: str) -> entries.Re
     )
 
 
-def _remove_group(restored: RestoredTree) -> None:
+def remove_group(restored: RestoredTree) -> None:
     """It failed after the restore: the tree must not outlive it. At level plain its keeper sees to
     that, when its connection is closed before anything was deposited."""
     if not restored.launched.place.cgroup:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
+from holdfast.host.continuity.checkpoint import Making
 from holdfast.host.continuity.handover import target as handover
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.host.continuity.kept_ghosts import KeptGhosts
@@ -179,6 +180,16 @@ class SessionContinuity:
             log.error("the last checkpoint of %s: %s", session, error)
             return ""
         return found or ""
+
+    def image_for_move(self, live: LiveSession, actor: str, to: str) -> tuple[Making, WorkProgress]:
+        """Of a session that is about to leave, and how those who hear of it learn how far that
+        is."""
+        progress = self._progress(live, live.spec.id, live.spec.name, "move")
+        note = f"moving to {to}"
+        making = Making(
+            self._daemon, live, actor, note, False, progress, self._kept_ghosts, stands=True
+        )
+        return making, progress
 
     def _progress(
         self, found: LiveSession | Stored, session: SessionId, name: str, work: str

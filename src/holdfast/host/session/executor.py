@@ -18,8 +18,9 @@ from holdfast.core.session import SessionMachine
 from holdfast.host.metrics import Counts
 from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.record import SessionRecord
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import HoldfastError, LimitReached
 from holdfast.model.ids import OperatorId
+from holdfast.model.limits import MOVE_HELD_BYTES, MOVE_HELD_INPUTS
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Executor:
         self._lease_allows, self._carry_out, self._changed = lease_allows, carry_out, changed
         self._running = False
         self._later: list[ev.SessionEvent] = []
+        self._held: dict[tuple[OperatorId, int], ev.InputOffered] = {}  # while it moves; in order
         # Answers to inputs that wait for custody, and of the one that is being handled.
         self._waiting: dict[tuple[OperatorId, int], asyncio.Future[int]] = {}
         self._offered: tuple[OperatorId, int] | None = None
@@ -60,12 +62,39 @@ class Executor:
         if self._running:
             self._later.append(event)
             return None
+        if self._core.state.is_moving and isinstance(event, ev.InputOffered):
+            return self._hold(event)
         self._lease_allows()  # if it does not, LeaseLost is handled first
         try:
             return self._handle(event)
         finally:
             while self._later:
                 self._handle_late(self._later.pop(0))
+
+    def _hold(self, event: ev.InputOffered) -> asyncio.Future[int]:
+        """It is not known at which of two hosts it will be judged: neither taken nor refused."""
+        number = event.operator, event.seq
+        if number not in self._held:
+            size = sum(len(each.data) for each in self._held.values()) + len(event.data)
+            if size > MOVE_HELD_BYTES or len(self._held) >= MOVE_HELD_INPUTS:
+                raise LimitReached(
+                    "the session is moving to another host, and what waits fills the limit",
+                    hint="try again in a moment",
+                )
+            self._held[number] = event
+        return self._waiting.setdefault(number, asyncio.get_running_loop().create_future())
+
+    def offer_held(self) -> None:
+        """The session runs on here: what came meanwhile, in its order, before anything newer."""
+        held, self._held = self._held, {}
+        for number, event in held.items():
+            try:
+                taken = self.handle(event)
+            except HoldfastError as refusal:
+                self._settle(event, refusal)
+                continue
+            if isinstance(taken, int) and (answer := self._waiting.pop(number, None)) is not None:
+                answer.set_result(taken)
 
     def _handle_late(self, event: ev.SessionEvent) -> None:
         try:
@@ -142,6 +171,15 @@ class Executor:
             self._journal.refused(each, error.code)
             self.settled(each, error)
             self._refused(each.operator, each.seq, error)
+
+    def refer(self, elsewhere: HoldfastError) -> None:
+        """The session goes on at another host. What has no answer yet is sent again there, under
+        its number: it may have been delivered."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(elsewhere)
+                answer.exception()
+        self._waiting.clear()
 
     def stop(self) -> None:
         """Another daemon answers from now on."""

@@ -220,8 +220,11 @@ class HaltControl:
                     if halted.frozen:
                         self._fence_holds()
                 return
+            state = self._decided.state
+            if state.is_checkpointing or state.is_moving:
+                return  # whoever had it stand still lets it run
             with contextlib.suppress(OSError):
-                if not self._decided.state.is_halted and cgroup.asked_to_freeze(place.cgroup):
+                if not state.is_halted and cgroup.asked_to_freeze(place.cgroup):
                     self._journal.happened(HOST_ACTOR, entries.ResumedEntry(), forced=True)
                     runs = await asyncio.to_thread(cgroup.thaw, place.cgroup)
                     if runs and not self._is_closed() and not self._decided.state.is_stopped:

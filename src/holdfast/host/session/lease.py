@@ -88,6 +88,10 @@ class HostLeases:
         self._clock = BootClock()
         self._releasing: set[asyncio.Task[None]] = set()
 
+    @property
+    def point(self) -> CoordinationPoint:
+        return self._point
+
     async def acquire(self, session: SessionId) -> SessionLease:
         """For a session that is about to begin. Raises CoordinationDown."""
         return await self._acquire(first_lease(session, self._owner, self._terms))

@@ -38,7 +38,7 @@ from holdfast.host.gate.session_gate import SessionGate
 from holdfast.host.gate.session_look import SessionLook
 from holdfast.host.levels import bell_path
 from holdfast.host.lost_sessions import as_last_known, what_was_in_flight
-from holdfast.host.session import describe, signals
+from holdfast.host.session import describe, fencing_token, signals
 from holdfast.host.session.closing import Closing
 from holdfast.host.session.command_leaves import CommandLeaves
 from holdfast.host.session.executor import Executor
@@ -79,6 +79,7 @@ from holdfast.wire.epochs import Incarnation
 from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
+    from holdfast.host.connection.operator_connection import OperatorConnection
     from holdfast.host.daemon import Daemon
     from holdfast.host.keeper_link import KeeperLink
     from holdfast.host.reach.output_fanout import Fanout
@@ -97,11 +98,11 @@ class LiveSession:
 
     # Named: with more than thirty attributes, each would have a dict of its own, of 1.5 kB.
     __slots__ = (
-        "_closed", "_daemon", "_keys_rebound", "_loop", "_tasks", "_ticks", "_used_at", "actions",
-        "approving", "closing", "commands", "core", "custody", "exec_gate", "executor", "fanout",
-        "fds", "gate", "halts", "handoffs", "host_input", "incarnation", "journal", "keeper",
-        "leasing", "output", "presence", "provenance", "ring", "since", "spec", "turning", "view",
-        "watching",
+        "_came_as", "_closed", "_daemon", "_ended_moving", "_keys_rebound", "_loop", "_tasks",
+        "_ticks", "_used_at", "actions", "approving", "closing", "commands", "core", "custody",
+        "exec_gate", "executor", "fanout", "fds", "gate", "halts", "handoffs", "host_input",
+        "incarnation", "journal", "keeper", "leasing", "output", "presence", "provenance", "ring",
+        "since", "spec", "turning", "view", "watching",
     )  # fmt: skip
 
     output: OutputPump
@@ -128,7 +129,9 @@ class LiveSession:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._ended_moving: Ending | None = None
         self._used_at = parcel.used_at
+        self._came_as = parcel.came_as
         # Until it is known what an earlier daemon saw of the shell's keys.
         self._keys_rebound: Callable[[], bool] = lambda: True
         self.core = self._machine(parcel, ledger)
@@ -155,6 +158,7 @@ class LiveSession:
                 confirmed=parcel.halt is not None and parcel.halt.confirmed,
                 fenced=self.leasing is not None and not self.leasing.valid_for(spec.epoch),
                 checkpointing=bool(parcel.asleep_in),
+                moving=self._daemon.moves.has_left(spec.id),
             ),
             halted_actors=cgroup.frozen_leaves(spec.place.cgroup) if spec.place.cgroup else _NONE,
             in_force=self._in_force(),
@@ -340,6 +344,7 @@ class LiveSession:
             is_closed=lambda: self.is_closed,
             may_see=lambda actor: daemon.registry.may_see(actor, self),
             watchers=partial(daemon.operators.watchers, self),
+            recognise=self._recognise,
         )
         self.closing = Closing(
             spec.id,
@@ -578,12 +583,12 @@ class LiveSession:
         self.core.turn.session = name
         self.commands.renamed(self.spec)
         self._daemon.registry.renamed(self, before.name)
-        self._save_spec()
+        self.save_spec()
         state = self.state_event(self.watching.current_state())
         for operator in self.presence.recipients():
             operator.event(state)
 
-    def _save_spec(self) -> None:
+    def save_spec(self) -> None:
         """What is known of it should it be lost; alive it is what the keeper holds."""
         try:
             self._daemon.store.save_spec(Stored(self.info(), self.spec.uid, boot_id()))
@@ -623,17 +628,53 @@ class LiveSession:
     def _unfence(self, epoch: int) -> None:
         """Everything says the new epoch before anything of the tree runs; the token does so now."""
         assert self.leasing is not None
-        before, self.spec = self.spec.epoch, self.spec.replace(epoch=epoch)
-        self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+        before = self.spec.epoch
+        self._has_epoch(epoch)
         self.journal.happened(*self.leasing.held_again(before), forced=True)
         self.save_parcel()
-        self._save_spec()
+        self.save_spec()
         self.halts.reconcile()
         self.keeper.output(KEEP_OUTPUT)
         self.output.read(True)
         self.custody.flush_to_pty()
         self._daemon.reach.announce(self)
         log.warning("session %s runs on in epoch %d", self.spec.id, epoch)
+
+    def _has_epoch(self, epoch: int) -> None:
+        self.spec = self.spec.replace(epoch=epoch)
+        self.incarnation, self.fanout = Incarnation(self.spec.id, epoch), None
+
+    def _recognise(self, operator: OperatorConnection) -> None:
+        """The person who moved it here was another actor at the host before: what that one's
+        operator sent, and had no answer to, is not taken a second time from this one's."""
+        before = self._came_as.get(operator.actor.id)
+        if before is None:
+            return
+        inputs, known = self.core.inputs, self.core.inputs.last(operator.identity_as(before))
+        if known > inputs.last(operator.identity):
+            self.custody.ledger.take(operator.identity, known, b"")
+            inputs.taken_before(operator.identity, known)
+
+    def runs_on_after_move(self) -> None:
+        """It did not move: what waits is taken first, in its order; then the tree runs."""
+        self.handle(ev.CheckpointOver(HOST_ACTOR, now()))
+        self.executor.offer_held()
+        self.spawn(self.halts.begin())
+        if self._ended_moving is not None:
+            self.main_ended(self._ended_moving)
+
+    def adopt_epoch(self, epoch: int) -> None:
+        """It was released to another host and taken back: it goes on here, in a later epoch, before
+        anything of the tree runs. A remote view is of one epoch, and ends."""
+        self.incarnation.fence()
+        self._daemon.operators.dismiss_remote(self, fenced_error())
+        before = self.spec.epoch
+        self._has_epoch(epoch)
+        fencing_token.write(self._daemon.home, self.spec.process_tag, epoch)
+        self.journal.happened(HOST_ACTOR, entries.Leased(0.0, before, ""), forced=True)
+        self.save_parcel()
+        self.save_spec()
+        self._daemon.reach.announce(self)
 
     # -- rights -------------------------------------------------------------------------------
 
@@ -698,6 +739,9 @@ class LiveSession:
     def main_ended(self, ending: Ending) -> None:
         """The keeper reaped the session's first process."""
         if self._closed:
+            return
+        if self.core.state.is_moving:  # it is disposed of, or, if the move fails, it has ended
+            self._ended_moving = ending
             return
         self.output.drain()
         self.handle(ev.MainEnded(HOST_ACTOR, now(), ending))
@@ -883,7 +927,7 @@ class LiveSession:
             ungated=self.ungated,
             held=self.core.held.id if self.core.held is not None else "",
             name=self._daemon.actors.name,
-        )
+        ).replace(**self._daemon.moves.shown(self.spec.id))
 
     def _state_since(self, state: SessionState) -> float | None:
         standing = self.since.look()
@@ -911,6 +955,7 @@ class LiveSession:
             self.core.pinned,
             self._used_at,
             self.core.asleep_in,
+            self._came_as,
         )
         return kept.blob()
 

@@ -102,6 +102,8 @@ class StateBlob(Record):
     pinned: bool = False  # it is not reaped
     used_at: float | None = None  # when an actor last did something with it; None: not known
     asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
+    # who moved it here: an actor of this host, and what it was at the host before
+    came_as: dict[str, str] = {}  # noqa: RUF012 (a record is frozen)
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

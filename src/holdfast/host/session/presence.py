@@ -33,10 +33,12 @@ class Presence:
         is_closed: Callable[[], bool],
         may_see: Callable[[Actor], bool],
         watchers: Callable[[], Iterable[OperatorConnection]],
+        recognise: Callable[[OperatorConnection], None],
     ) -> None:
-        """`standing`: the main process, how far its output goes and since where it is held;
-        `looked`: this actor saw everything until now."""
-        self._standing = standing
+        """`recognise`: by what it was at the host that the session came from; `standing`: the main
+        process, how far its output goes and since where it is held; `looked`: this actor saw
+        everything until now."""
+        self._standing, self.recognise = standing, recognise
         self._attachments, self._journal = attachments, record
         self._handle, self._looked, self._is_closed = handle, looked, is_closed
         self._may_see, self._watchers = may_see, watchers
@@ -63,6 +65,7 @@ class Presence:
     def note_connection(self, operator: OperatorConnection) -> None:
         """This connection used the session: when its actor's last one closes, the turn is free."""
         self._connections.add(operator)
+        self.recognise(operator)
         operator.sessions_used.add(self)
 
     def channel_opened(self, operator: OperatorConnection) -> None:

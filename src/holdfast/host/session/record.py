@@ -84,6 +84,7 @@ class SessionRecord:
         self._backlog = Backlog()
         self._retry_at: asyncio.TimerHandle | None = None
         self._closed = False
+        self._sealed = False  # it goes to another host: nothing more is written here
         self._writer = writer
 
     # -- carrying on ----------------------------------------------------------------------------
@@ -141,6 +142,8 @@ class SessionRecord:
             self._write(at, actor, body, forced=forced, fact=True)
         except StorageFailed as error:
             self._backlog.hold(at, actor, body, error.message)
+            if self._sealed:
+                return
             self._retry_later()
             log.critical("journal of %s: %s; its input is refused", self._session, error)
         except SessionEnded:
@@ -167,6 +170,8 @@ class SessionRecord:
             log.info("journal of %s: %s after its end", self._session, body.tag)
 
     def _write(self, at: float, actor: str, body: Body, *, forced: bool, fact: bool) -> int:
+        if self._sealed:
+            raise StorageFailed("the session's record is on its way to another host")
         seq = self._writer.record(at, self._epoch(), actor, body, spend_reserve=fact)
         self._written(body)
         self._sync_soon(forced)
@@ -317,6 +322,26 @@ class SessionRecord:
         except StorageFailed as error:
             log.warning("journal of %s: a refusal is not recorded: %s", self._session, error)
 
+    # -- a move to another host -------------------------------------------------------------------
+
+    async def seal_for_move(self) -> str:
+        """All of it is signed and on disk, and nothing more is written, until `unseal`. Returns why
+        that failed, or ""."""
+        self.flush()
+        if why := self._lost or self._backlog.why:
+            return why
+        self._seal()
+        self.stay_sealed()
+        return await self.sync()
+
+    def stay_sealed(self) -> None:
+        """What happens now waits: it is written if the session runs on here."""
+        self._sealed = True
+
+    def unseal(self) -> None:
+        self._sealed = False
+        self._try_to_catch_up()
+
     # -- disk -----------------------------------------------------------------------------------
 
     def _sync_soon(self, forced: bool) -> None:
@@ -331,7 +356,7 @@ class SessionRecord:
 
     def _seal(self) -> None:
         self._seal_at = None
-        if self._closed or not self._writer.chain.unsealed_bytes:
+        if self._closed or self._sealed or not self._writer.chain.unsealed_bytes:
             return
         self._record_keys()
         try:

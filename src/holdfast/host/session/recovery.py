@@ -68,6 +68,8 @@ def recover(
         spec = parcel.spec
         lease = daemon.leases.carry_on(spec.id, spec.process_tag, parcel.lease)
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, lease)
+    if live.core.state.is_moving:
+        live.journal.stay_sealed()
     missed = missed_changes(daemon.actors.authority, parcel.spec.uid, live.scopes(), recent)
     if restored is not None:
         if writer.host_key != daemon.store.host_key.public:

@@ -273,6 +273,7 @@ class SessionRequests:
         live.handle(ev.ChannelOpened(actor, now(), seat, None if attach.observe else attach.size))
         live.presence.record_attach(operator, attach.observe, offset)
         # Queued before anything of the channel can be sent; sent with what follows.
+        live.presence.recognise(operator)
         input_seq = live.custody.ledger.last_seq(who)
         operator.queue(m.Attached(attach.id, attach.channel, live.info(), offset, input_seq))
         self._audience.open_channel(operator, channel)

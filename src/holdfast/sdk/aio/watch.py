@@ -15,6 +15,7 @@ from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
 from holdfast.wire.messages.checkpoints import ProgressEvent
+from holdfast.wire.messages.moving import MigrationEvent
 
 _REMEMBERED = 64  # events about turns, to know one that comes a second time
 
@@ -55,6 +56,9 @@ class EventStream:
             case m.RehomedEvent():
                 fields = (getattr(message, field) for field in m.RehomedEvent._fields)
                 return ev.Rehomed(*fields)
+            case MigrationEvent():
+                fields = (getattr(message, field) for field in MigrationEvent._fields)
+                return ev.Migrated(*fields)
             case ProgressEvent():
                 return ev.Progressed(*(getattr(message, field) for field in ProgressEvent._fields))
             case m.ReapEvent():

@@ -13,6 +13,7 @@ forward        connections to ports of a session
 gate_provenance who is behind what a session holds, runs and printed
 gate_actions   structured actions, their traces and scores
 host_links     tickets for other hosts, and links to them
+moving         moves of sessions to other hosts
 preflight      whether a session could be moved
 relays         the relays of a host
 shared_output  output encrypted once for all readers
@@ -31,6 +32,7 @@ from holdfast.wire.messages import (
     gate_provenance,
     host_links,
     journal,
+    moving,
     preflight,
     relays,
     session,
@@ -43,7 +45,7 @@ from holdfast.wire.messages.base import Message
 _PARTS = (
     *(session, access, turn, journal, admission, forward, relays, shared_output),
     *(gate_approvals, gate_policy, gate_actions, gate_provenance),
-    *(checkpoints, preflight, host_links),
+    *(checkpoints, preflight, host_links, moving),
 )
 BY_TAG = {
     each.tag: each

@@ -126,6 +126,7 @@ interface Ending {
   readonly lost?: string | null
   readonly successor?: string
   readonly checkpoint?: string
+  readonly moved_to?: string
 }
 
 /** It did not end: it was put into a checkpoint. */
@@ -153,6 +154,7 @@ const SIGNALS: Record<number, string> = {
 export function endingText(ending: Ending | null | undefined): string {
   if (!ending) return 'ended'
   if (isAsleep(ending)) return 'asleep in its checkpoint'
+  if (ending.moved_to) return `moved to ${ending.moved_to}`
   if (typeof ending.code === 'number') return `exited with status ${ending.code}`
   if (typeof ending.signal === 'number')
     return `killed by ${SIGNALS[ending.signal] ?? `signal ${ending.signal}`}`

@@ -72,6 +72,7 @@ export type ErrorCode =
   | 'launch_failed'
   | 'level_unavailable'
   | 'limit_reached'
+  | 'move_failed'
   | 'name_taken'
   | 'no_shell_integration'
   | 'no_such_actor'
@@ -90,10 +91,11 @@ export type ErrorCode =
   | 'restore_failed'
   | 'session_asleep'
   | 'session_busy'
+  | 'session_elsewhere'
   | 'session_ended'
   | 'session_halted'
   | 'session_lost'
-  | 'session_moved'
+  | 'session_moving'
   | 'session_pruned'
   | 'storage_failed'
   | 'terminal_in_use'
@@ -110,6 +112,6 @@ export type ErrorCode =
 export const RETRYABLE: ReadonlySet<string> = new Set([
   'channel_broken', 'checkpoint_store_down', 'connection_reset', 'coordination_down', 'fenced',
   'gate_held', 'halt_failed', 'host_down', 'host_lost', 'output_gap', 'port_not_listening',
-  'rate_limited', 'relay_unreachable', 'session_busy', 'session_halted', 'terminal_in_use',
-  'text_at_prompt', 'timed_out', 'turn_held',
+  'rate_limited', 'relay_unreachable', 'session_busy', 'session_halted', 'session_moving',
+  'terminal_in_use', 'text_at_prompt', 'timed_out', 'turn_held',
 ])

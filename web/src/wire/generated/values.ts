@@ -560,6 +560,16 @@ export const leaseInfo = record({
 })
 export interface LeaseInfo extends Value<typeof leaseInfo> {}
 
+/** The latest move of a session, at one of its two hosts. */
+export const migrationInfo = record({
+  phase: text, // `snapshot`, `transfer`, `restore`, `replay`, `cutover` or `complete`; empty when it is over
+  state: text, // where this end is, in its own words (docs/migration.md)
+  leaves: bool, // it leaves this host; else it comes
+  host: text, // the other host
+  reason: withDefault(text, ''), // why it was rolled back; empty when it was not
+})
+export interface MigrationInfo extends Value<typeof migrationInfo> {}
+
 /** One thing about a process, or about the session. */
 export const moveFinding = record({
   what: text, // what it is: `fd 7: io_uring`
@@ -728,6 +738,8 @@ export const sessionInfo = record({
   state_since: optional(float), // since when it is halted, fenced or stopped, seconds since 1970; null in other states, which `last_command` and `last_output_at` date, and where nobody saw it begin
   pinned: withDefault(bool, false), // `hold pin`: it is not reaped, however long nobody uses it
   last_known: optional(lastKnown), // of a session that was lost with its host: how it last was; null when nothing was written down
+  superposition: withDefault(text, 'pre-migration'), // how many trees of it there are: `pre-migration`, `transferring`, `dual-active`, `post-cutover` or `settled` (docs/migration.md)
+  migration: optional(migrationInfo), // its latest move since this daemon began; null: none
 })
 export interface SessionInfo extends Value<typeof sessionInfo> {}
 

@@ -13,6 +13,7 @@ from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.event_reader import EventReader
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.gate_approvals import ApprovalMessage
+from holdfast.wire.messages.moving import MigrationEvent
 
 _TEXT_CHARS = 80  # of a line that waits for approval
 
@@ -43,6 +44,8 @@ def run(options: Options) -> None:
                 print(_approval(event, options.json), flush=True)
             elif isinstance(event, m.RehomedEvent):
                 print(_rehomed(event, options.json), flush=True)
+            elif isinstance(event, MigrationEvent):
+                print(_migration(event, options.json), flush=True)
             elif isinstance(event, m.ReapEvent):
                 print(_reap(event, options.json), flush=True)
             elif isinstance(event, m.StateEvent):
@@ -72,6 +75,18 @@ def _rehomed(event: m.RehomedEvent, as_json: bool) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(event.at))
     line = f"{clock}  {event.name}  {event.session[:8]}  restored from {event.checkpoint}"
     return f"{line}: epoch {event.epoch}, {event.restore_ms:.0f} ms, {event.resets} peers reset"
+
+
+def _migration(event: MigrationEvent, as_json: bool) -> str:
+    if as_json:
+        import json
+
+        return json.dumps(event.pack())
+    clock = time.strftime("%H:%M:%S", time.localtime(event.at))
+    way = "to" if event.leaves else "from"
+    said = f"its move {way} {sanitize(event.host)}: {event.phase or 'over'} ({event.superposition})"
+    why = f": {sanitize(event.reason)}" if event.reason else ""
+    return f"{clock}  {event.name}  {event.session[:8]}  {said}{why}"
 
 
 def _reap(event: m.ReapEvent, as_json: bool) -> str:
