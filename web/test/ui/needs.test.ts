@@ -20,7 +20,6 @@ test('questions, secrets, requests, halts and losses are one list, the most urge
     successor: '',
     moved_to: '',
     checkpoint: '',
-    moved_to: '',
   }
   const found = kinds(
     card('gone', { state: 'lost', ending }),

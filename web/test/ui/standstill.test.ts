@@ -20,7 +20,6 @@ test('what its host last wrote down is said with its age, and how to start one t
     successor: '',
     moved_to: '',
     checkpoint: '',
-    moved_to: '',
   }
   const last_known = {
     at: NOW - 68,
@@ -64,7 +63,6 @@ test('a lost session says what survived, what is gone, and what nobody knows', (
     successor: 'api-2',
     moved_to: '',
     checkpoint: '',
-    moved_to: '',
   }
   const in_flight = {
     command: { ...COMMANDS[0]!, text: 'make deploy', actor: 'claude' },
@@ -105,7 +103,6 @@ const ASLEEP: Ending = {
   successor: '',
   moved_to: '',
   checkpoint: 'ck-7',
-  moved_to: '',
 }
 const WAY = { restores: true, revives: true, checkpoint: CHECKPOINTS[0]!, now: NOW }
 

@@ -30,7 +30,7 @@ class Wanted(Message, tag="wanted"):
     """The target takes it, and has nothing of it yet."""
 
 
-class File(Message, tag="file"):
+class SessionFile(Message, tag="file"):
     """A piece of one of its files."""
 
     path: str

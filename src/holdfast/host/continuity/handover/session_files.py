@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 from holdfast.adapters import atomic_file
-from holdfast.host.continuity.handover.messages import File
+from holdfast.host.continuity.handover.messages import SessionFile
 from holdfast.model.errors import ProtocolViolation, StorageFailed, why_not
 
 _PIECE_BYTES = 1 << 20
@@ -17,7 +17,7 @@ _LEFT_OUT = ("tombstone.json", "unacknowledged", "arriving")
 _UNFINISHED = ".new"
 
 
-def pieces_of(directory: str) -> Iterator[File]:
+def pieces_of(directory: str) -> Iterator[SessionFile]:
     """All that is to go along. Raises StorageFailed."""
     try:
         for name in sorted(os.listdir(directory)):
@@ -27,15 +27,15 @@ def pieces_of(directory: str) -> Iterator[File]:
             with open(path, "rb") as file:
                 offset = 0
                 while data := file.read(_PIECE_BYTES):
-                    yield File(name, offset, data)
+                    yield SessionFile(name, offset, data)
                     offset += len(data)
                 if not offset:
-                    yield File(name, 0, b"")
+                    yield SessionFile(name, 0, b"")
     except OSError as error:
         raise StorageFailed(f"cannot read {directory}: {why_not(error)}") from error
 
 
-class ArrivingFiles:
+class BroughtFiles:
     """Aside, at the target."""
 
     def __init__(self, directory: str) -> None:
@@ -45,7 +45,7 @@ class ArrivingFiles:
         shutil.rmtree(self.directory, ignore_errors=True)
         os.makedirs(self.directory, mode=0o700)
 
-    def take(self, piece: File) -> None:
+    def take(self, piece: SessionFile) -> None:
         """Raises StorageFailed, and ProtocolViolation for a name that leads elsewhere."""
         if "/" in piece.path or "\0" in piece.path or piece.path in ("", ".", "..", *_LEFT_OUT):
             raise ProtocolViolation("that is no file of a session")

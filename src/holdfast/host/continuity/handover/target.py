@@ -16,7 +16,7 @@ from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.core.access.host_rules import check_may_run_as
 from holdfast.host.continuity.handover import messages as m
-from holdfast.host.continuity.handover.session_files import ArrivingFiles
+from holdfast.host.continuity.handover.session_files import BroughtFiles
 from holdfast.host.session_store import CameFrom, Stored
 from holdfast.journal.verdict import VerdictKind
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
@@ -81,7 +81,7 @@ class _Arrival:
         self._daemon, self._link, self._offer = daemon, link, offer
         self._session = link.session
         self._id = CheckpointId(offer.checkpoint)
-        self._files = ArrivingFiles(f"{daemon.home.state}/{_ARRIVING}/{self._session}")
+        self._files = BroughtFiles(f"{daemon.home.state}/{_ARRIVING}/{self._session}")
 
     async def run(self) -> None:
         daemon, link = self._daemon, self._link
@@ -129,7 +129,7 @@ class _Arrival:
         """All of it, aside; and checked, before it may become this host's."""
         try:
             await asyncio.to_thread(self._files.begin)
-            while isinstance(said := await m.hear(self._link), m.File):
+            while isinstance(said := await m.hear(self._link), m.SessionFile):
                 await asyncio.to_thread(self._files.take, said)
             if not isinstance(said, m.AllSent):
                 raise ProtocolViolation("files of the session were expected")
