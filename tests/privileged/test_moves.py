@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,29 @@ def test_where_a_session_is_can_be_seen_at_every_moment_of_its_move(
     phases = [each["phase"] for each in told if "superposition" in each]
     assert phases == [phase for _, phase in order[1:-1]], "each, in order"
     assert told[-1]["ending"]["moved_to"] == second.home
+
+
+@pytest.mark.requirement("F1")
+def test_a_session_that_moved_is_not_restored_where_it_was_and_may_come_back_by_a_move(
+    hosts: tuple[Hold, Hold],
+) -> None:
+    first, second = hosts
+    session = started(first, "build")
+    said(first, "build", "X=old")
+    older = first.json("checkpoint", "build")["id"]
+    said(first, "build", "X=new")
+    moved(first, "build", second)
+    keys = [Path(each.home, "sessions", session, "session.key") for each in hosts]
+    assert [key.exists() for key in keys] == [False, True]
+    assert second.home in first.fails("session_elsewhere", "restore", older)
+    assert second.home in first.fails("session_elsewhere", "restore", "build")
+    assert [each["id"] for each in first.json("checkpoints", session)] == [older]
+    moved(second, "build", first)
+    assert (first.json("show", session)["epoch"], said(first, "build", "echo $X")) == (3, "new")
+    first.ok("verify", "build")
+    first.ok("daemon", "restart")
+    assert said(first, "build", "echo $X") == "new"
+    first.ok("verify", "build")
 
 
 @pytest.mark.requirement("N1")

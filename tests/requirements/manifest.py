@@ -2174,6 +2174,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         tests=(
             *_in(
                 "privileged/test_moves",
+                "test_a_session_that_moved_is_not_restored_where_it_was_and_may_come_back_by_a_move",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
             ),
             *_in(

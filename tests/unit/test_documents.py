@@ -40,6 +40,7 @@ _SENSITIVE = {
     "shutdown": "down", "policy_set": "policy set", "policy_off": "policy off", "adopt": "adopt",
     "approve": "approve", "deny": "deny", "revive": "revive", "reap": "reap",
     "checkpoint": "checkpoint", "restore": "restore", "delete_checkpoint": "checkpoints rm",
+    "move": "move",
 }  # fmt: skip
 
 

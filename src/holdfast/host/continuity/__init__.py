@@ -23,4 +23,5 @@ periodic.py            checkpoints that nobody asks for: now and then, and befor
 preflight.py           whether a session could be moved now
 reaper.py              sessions that nobody uses: warned of, evicted or ended
 checkpoint_book.py     which checkpoint of each session was the last
+moving/                a live session goes to another host
 """

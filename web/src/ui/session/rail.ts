@@ -70,7 +70,10 @@ export class Rail {
       effect(() => {
         const last = facts.timeline.value.commands.at(-1)
         const now = `${facts.ready.value} ${last?.number} ${last?.endedAt}`
-        if (facts.ready.value && now !== known) this.soon()
+        if (facts.ready.value && now !== known) {
+          this.draw(true) // how a command ended is known before its last line is
+          this.soon()
+        }
         known = now
       }),
       effect(() => {
@@ -244,7 +247,7 @@ export class Rail {
       note.dataset.said = said
       note.replaceChildren(
         avatar(block.actor, actor?.kind, hue),
-        `${sanitize(block.actor, 40)} · ${this.said(block.command)}`,
+        [sanitize(block.actor, 40), this.said(block.command)].filter(Boolean).join(' · '),
       )
       this.widths.set(note, note.offsetWidth)
     }

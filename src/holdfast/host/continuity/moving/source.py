@@ -165,6 +165,9 @@ class SourceRunner(MoveRunner):
                 self._forgotten_there(error.message)
                 await asyncio.sleep(pause)
         await self._machine_over.wait()
+        if self._kept.checkpoint:  # it was for this move: here nothing is restored from it
+            with contextlib.suppress(HoldfastError):
+                await self._daemon.images.delete(CheckpointId(self._kept.checkpoint))
         self._finish()
 
     async def _resumed(self) -> HostLink:
@@ -380,6 +383,7 @@ class SourceRunner(MoveRunner):
                 if not self.machine.is_over and not lives:
                     self.give(ev.Noted(at, ev.MoveNote.FAILED, reason))
                 if self.machine.is_over or lives:
+                    self._ran_at = self._ran_at or time.time()
                     await self._told_other(message)
                     self._target_settled.set()
                     if self.machine.is_over:
