@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["whole_run"]
+_COROUTINE_S = 100.0  # less than a test may take, so that what it waited for is in the traceback
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine runs in a loop of its own, and ends in time. Where its module says
+    `pytest.mark.loop(factory=...)`, in one of that kind: its time may be another."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    marked = pyfuncitem.get_closest_marker("loop")
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    test = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted})
+    with asyncio.Runner(loop_factory=marked.kwargs["factory"] if marked else None) as runner:
+        runner.run(test if marked else asyncio.wait_for(test, _COROUTINE_S))
+    return True
+
 
 # Whatever started the suite (`nohup`, a shell in the background) may have these ignored, and every
 # program inherits that: none in a test could be interrupted or hung up.

@@ -16,31 +16,25 @@ from holdfast.ports.coordination import CasLost, CasUnknown, Coordination, Store
 WRITERS = 20
 
 
-def test_a_write_needs_the_revision_it_replaces(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(2) as (one, other):
-            assert await one.get("lease.a") == StoredValue("lease.a", 0, None)
-            first = await written(one, "lease.a", b"first", 0)
-            assert first > 0
-            assert await other.get("lease.a") == StoredValue("lease.a", first, b"first")
-            assert await other.cas("lease.a", b"again", 0) == CasLost()
-            second = await written(other, "lease.a", b"second", first)
-            assert second > first
-            assert await one.cas("lease.a", b"late", first) == CasLost()
-            assert await one.get("lease.a") == StoredValue("lease.a", second, b"second")
-
-    run(story)
+async def test_a_write_needs_the_revision_it_replaces(store: Store) -> None:
+    async with store.clients(2) as (one, other):
+        assert await one.get("lease.a") == StoredValue("lease.a", 0, None)
+        first = await written(one, "lease.a", b"first", 0)
+        assert first > 0
+        assert await other.get("lease.a") == StoredValue("lease.a", first, b"first")
+        assert await other.cas("lease.a", b"again", 0) == CasLost()
+        second = await written(other, "lease.a", b"second", first)
+        assert second > first
+        assert await one.cas("lease.a", b"late", first) == CasLost()
+        assert await one.get("lease.a") == StoredValue("lease.a", second, b"second")
 
 
-def test_keys_do_not_disturb_each_other(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(1) as (one,):
-            at = {key: await written(one, key, b"1", 0) for key in ("a", "a.b", "a.b.c")}
-            for key, revision in at.items():
-                assert await one.get(key) == StoredValue(key, revision, b"1")
-                await written(one, key, b"2", revision)
-
-    run(story)
+async def test_keys_do_not_disturb_each_other(store: Store) -> None:
+    async with store.clients(1) as (one,):
+        at = {key: await written(one, key, b"1", 0) for key in ("a", "a.b", "a.b.c")}
+        for key, revision in at.items():
+            assert await one.get(key) == StoredValue(key, revision, b"1")
+            await written(one, key, b"2", revision)
 
 
 async def _race(clients: list[Coordination], rounds: int = 5) -> None:
@@ -64,12 +58,9 @@ async def _race(clients: list[Coordination], rounds: int = 5) -> None:
         revision = entry.revision
 
 
-def test_of_twenty_writers_over_one_revision_never_two_win(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(WRITERS) as clients:
-            await _race(clients)
-
-    run(story)
+async def test_of_twenty_writers_over_one_revision_never_two_win(store: Store) -> None:
+    async with store.clients(WRITERS) as clients:
+        await _race(clients)
 
 
 def test_nothing_acknowledged_is_lost_among_twenty_writers(store: Store) -> None:
@@ -91,150 +82,126 @@ def test_nothing_acknowledged_is_lost_among_twenty_writers(store: Store) -> None
     run(story, PATIENCE_S * 2)
 
 
-def test_a_watch_tells_what_stands_and_ends_with_the_last_change(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(2) as (writer, watcher):
-            revision = await written(writer, "w.k", b"0", 0)
-            told = watcher.watch("w.k")
-            assert await anext(told) == StoredValue("w.k", revision, b"0")
+async def test_a_watch_tells_what_stands_and_ends_with_the_last_change(store: Store) -> None:
+    async with store.clients(2) as (writer, watcher):
+        revision = await written(writer, "w.k", b"0", 0)
+        told = watcher.watch("w.k")
+        assert await anext(told) == StoredValue("w.k", revision, b"0")
 
-            async def to_the_last() -> list[StoredValue]:
-                heard = []
-                async for entry in told:
-                    heard.append(entry)
-                    if entry.value == b"50":
-                        break
-                return heard
+        async def to_the_last() -> list[StoredValue]:
+            heard = []
+            async for entry in told:
+                heard.append(entry)
+                if entry.value == b"50":
+                    break
+            return heard
 
-            listening = asyncio.create_task(to_the_last())
-            for number in range(1, 51):
-                revision = await written(writer, "w.k", str(number).encode(), revision)
-            heard = await asyncio.wait_for(listening, PATIENCE_S)
-            revisions = [entry.revision for entry in heard]
-            assert revisions == sorted(set(revisions))
-            assert heard[-1] == StoredValue("w.k", revision, b"50")
-
-    run(story)
+        listening = asyncio.create_task(to_the_last())
+        for number in range(1, 51):
+            revision = await written(writer, "w.k", str(number).encode(), revision)
+        heard = await asyncio.wait_for(listening, PATIENCE_S)
+        revisions = [entry.revision for entry in heard]
+        assert revisions == sorted(set(revisions))
+        assert heard[-1] == StoredValue("w.k", revision, b"50")
 
 
-def test_a_watch_that_begins_before_there_is_anything_hears_of_it(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(2) as (writer, watcher):
-            told = watcher.watch("w.k")
-            first = asyncio.ensure_future(anext(told))
-            done, _ = await asyncio.wait([first], timeout=0.3)
-            assert not done, "there was nothing to tell"
-            revision = await written(writer, "w.k", b"born", 0)
-            entry = await asyncio.wait_for(first, PATIENCE_S)
-            assert entry == StoredValue("w.k", revision, b"born")
-
-    run(story)
+async def test_a_watch_that_begins_before_there_is_anything_hears_of_it(store: Store) -> None:
+    async with store.clients(2) as (writer, watcher):
+        told = watcher.watch("w.k")
+        first = asyncio.ensure_future(anext(told))
+        done, _ = await asyncio.wait([first], timeout=0.3)
+        assert not done, "there was nothing to tell"
+        revision = await written(writer, "w.k", b"born", 0)
+        entry = await asyncio.wait_for(first, PATIENCE_S)
+        assert entry == StoredValue("w.k", revision, b"born")
 
 
-def test_a_watch_below_a_word_hears_of_keys_that_begin_with_it(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(1) as (one,):
-            for key in ("lease.a", "leases", "lease", "host.a", "lease.b.c"):
-                await written(one, key, b"x", 0)
-            told = one.watch("lease", below=True)
-            heard = [(await asyncio.wait_for(anext(told), PATIENCE_S)).key for _ in range(3)]
-            assert heard == ["lease.a", "lease", "lease.b.c"]
-            exact = one.watch("lease")
-            assert (await asyncio.wait_for(anext(exact), PATIENCE_S)).key == "lease"
-
-    run(story)
+async def test_a_watch_below_a_word_hears_of_keys_that_begin_with_it(store: Store) -> None:
+    async with store.clients(1) as (one,):
+        for key in ("lease.a", "leases", "lease", "host.a", "lease.b.c"):
+            await written(one, key, b"x", 0)
+        told = one.watch("lease", below=True)
+        heard = [(await asyncio.wait_for(anext(told), PATIENCE_S)).key for _ in range(3)]
+        assert heard == ["lease.a", "lease", "lease.b.c"]
+        exact = one.watch("lease")
+        assert (await asyncio.wait_for(anext(exact), PATIENCE_S)).key == "lease"
 
 
-def test_what_is_tidied_up_is_told_and_its_revision_does_not_come_back(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(2) as (one, watcher):
-            first = await written(one, "here", b"x", 0, gone_after_s=1)
-            kept = await written(one, "stays", b"x", 0)
-            told = watcher.watch("here")
-            assert (await asyncio.wait_for(anext(told), PATIENCE_S)).value == b"x"
-            gone = await asyncio.wait_for(anext(told), PATIENCE_S)
-            assert gone.value is None
-            entry = await one.get("here")
-            assert entry.value is None
-            assert await one.cas("here", b"late", first) == CasLost()
-            again = await written(one, "here", b"y", entry.revision)
-            assert again > first
-            assert (await one.get("stays")).revision == kept
-
-    run(story)
+async def test_what_is_tidied_up_is_told_and_its_revision_does_not_come_back(store: Store) -> None:
+    async with store.clients(2) as (one, watcher):
+        first = await written(one, "here", b"x", 0, gone_after_s=1)
+        kept = await written(one, "stays", b"x", 0)
+        told = watcher.watch("here")
+        assert (await asyncio.wait_for(anext(told), PATIENCE_S)).value == b"x"
+        gone = await asyncio.wait_for(anext(told), PATIENCE_S)
+        assert gone.value is None
+        entry = await one.get("here")
+        assert entry.value is None
+        assert await one.cas("here", b"late", first) == CasLost()
+        again = await written(one, "here", b"y", entry.revision)
+        assert again > first
+        assert (await one.get("stays")).revision == kept
 
 
-def test_a_write_without_an_end_takes_the_end_away(store: Store) -> None:
+async def test_a_write_without_an_end_takes_the_end_away(store: Store) -> None:
     """The pitfall of an update that keeps, or silently drops, the time to live."""
 
-    async def story() -> None:
-        async with store.clients(1) as (one,):
-            first = await written(one, "k", b"1", 0, gone_after_s=1)
-            other = await written(one, "timer", b"1", 0, gone_after_s=2)
-            second = await written(one, "k", b"2", first)
-            told = one.watch("timer")
-            while (await asyncio.wait_for(anext(told), PATIENCE_S)).revision <= other:
-                pass  # until what was to go a second later is gone
-            assert await one.get("k") == StoredValue("k", second, b"2")
-
-    run(story)
+    async with store.clients(1) as (one,):
+        first = await written(one, "k", b"1", 0, gone_after_s=1)
+        other = await written(one, "timer", b"1", 0, gone_after_s=2)
+        second = await written(one, "k", b"2", first)
+        told = one.watch("timer")
+        while (await asyncio.wait_for(anext(told), PATIENCE_S)).revision <= other:
+            pass  # until what was to go a second later is gone
+        assert await one.get("k") == StoredValue("k", second, b"2")
 
 
 @pytest.mark.parametrize("key", ["", ".", "a..b", "a b", "a.*", "a.>", "ä", "a" * 201])
-def test_a_key_no_store_could_keep_is_refused(store: Store, key: str) -> None:
+async def test_a_key_no_store_could_keep_is_refused(store: Store, key: str) -> None:
     assert COORDINATION_KEY_MAX_CHARS == 200
 
-    async def story() -> None:
-        async with store.clients(1) as (one,):
+    async with store.clients(1) as (one,):
+        with pytest.raises(InvalidArgument):
+            await one.get(key)
+        with pytest.raises(InvalidArgument):
+            await one.cas(key, b"x", 0)
+        with pytest.raises(InvalidArgument):
+            await anext(one.watch(key))
+
+
+async def test_the_largest_value_fits_and_a_larger_or_empty_one_is_refused(store: Store) -> None:
+    async with store.clients(1) as (one,):
+        revision = await written(one, "k", b"x" * COORDINATION_VALUE_MAX_BYTES, 0)
+        for value in (b"x" * (COORDINATION_VALUE_MAX_BYTES + 1), b""):
             with pytest.raises(InvalidArgument):
-                await one.get(key)
-            with pytest.raises(InvalidArgument):
-                await one.cas(key, b"x", 0)
-            with pytest.raises(InvalidArgument):
-                await anext(one.watch(key))
-
-    run(story)
+                await one.cas("k", value, revision)
+        assert (await one.get("k")).revision == revision
 
 
-def test_the_largest_value_fits_and_a_larger_or_empty_one_is_refused(store: Store) -> None:
-    async def story() -> None:
-        async with store.clients(1) as (one,):
-            revision = await written(one, "k", b"x" * COORDINATION_VALUE_MAX_BYTES, 0)
-            for value in (b"x" * (COORDINATION_VALUE_MAX_BYTES + 1), b""):
-                with pytest.raises(InvalidArgument):
-                    await one.cas("k", value, revision)
-            assert (await one.get("k")).revision == revision
-
-    run(story)
-
-
-def test_a_caller_that_is_cancelled_stops(store: Store) -> None:
+async def test_a_caller_that_is_cancelled_stops(store: Store) -> None:
     """At whatever moment of a call it is cancelled: a client library may lose that."""
 
-    async def story() -> None:
-        chance = random.Random(3)
-        async with store.clients(1) as (one,):
+    chance = random.Random(3)
+    async with store.clients(1) as (one,):
 
-            async def for_ever() -> None:
-                while True:
-                    entry = await one.get("k")
-                    await one.cas("k", b"x", entry.revision)
-                    await anext(one.watch("k"))
-                    await asyncio.sleep(0)  # the twin in memory never waits
+        async def for_ever() -> None:
+            while True:
+                entry = await one.get("k")
+                await one.cas("k", b"x", entry.revision)
+                await anext(one.watch("k"))
+                await asyncio.sleep(0)  # the twin in memory never waits
 
-            for _ in range(60):
-                task = asyncio.create_task(for_ever())
-                for _ in range(chance.randrange(1, 40)):
-                    await asyncio.sleep(0)
-                task.cancel()
-                done, _ = await asyncio.wait([task], timeout=PATIENCE_S)
-                assert done, "the call went on"
-                assert task.cancelled()
-
-    run(story)
+        for _ in range(60):
+            task = asyncio.create_task(for_ever())
+            for _ in range(chance.randrange(1, 40)):
+                await asyncio.sleep(0)
+            task.cancel()
+            done, _ = await asyncio.wait([task], timeout=PATIENCE_S)
+            assert done, "the call went on"
+            assert task.cancelled()
 
 
-def test_a_store_that_looks_before_it_writes_is_found_out() -> None:
+async def test_a_store_that_looks_before_it_writes_is_found_out() -> None:
     """The race can be lost: by a store whose comparison and write are two steps."""
 
     class Careless(MemoryCoordination):
@@ -246,9 +213,6 @@ def test_a_store_that_looks_before_it_writes_is_found_out() -> None:
             await asyncio.sleep(0)
             return Written(self.store.put(key, value, gone_after_s).revision)
 
-    async def story() -> None:
-        careless = Careless()
-        with pytest.raises(AssertionError, match="writers won revision"):
-            await _race([careless] * WRITERS)
-
-    run(story)
+    careless = Careless()
+    with pytest.raises(AssertionError, match="writers won revision"):
+        await _race([careless] * WRITERS)

@@ -86,47 +86,41 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_full_disk_is_a_typed_error_and_loses_nothing(small_disk: Path) -> None:
-    async def story() -> None:
-        store = SqliteCoordination(small_disk / "coordination.sqlite")
-        first = await written(store, "k", b"before", 0)
-        ballast = small_disk / "ballast"
-        with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
-        refused = 0
-        for number in range(200):
-            try:
-                await store.cas(f"more.{number}", b"y" * 4000, 0)
-            except StorageFailed as error:
-                refused += 1
-                assert error.hint
-                break
-        assert refused, "the disk was not full"
-        assert await store.get("k") == StoredValue("k", first, b"before")
-        ballast.unlink()
-        assert await store.cas("k", b"after", first) != CasLost()
-        assert (await store.get("k")).value == b"after"
-        await store.close()
-
-    run(story)
+async def test_a_full_disk_is_a_typed_error_and_loses_nothing(small_disk: Path) -> None:
+    store = SqliteCoordination(small_disk / "coordination.sqlite")
+    first = await written(store, "k", b"before", 0)
+    ballast = small_disk / "ballast"
+    with pytest.raises(OSError, match="No space"), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    refused = 0
+    for number in range(200):
+        try:
+            await store.cas(f"more.{number}", b"y" * 4000, 0)
+        except StorageFailed as error:
+            refused += 1
+            assert error.hint
+            break
+    assert refused, "the disk was not full"
+    assert await store.get("k") == StoredValue("k", first, b"before")
+    ballast.unlink()
+    assert await store.cas("k", b"after", first) != CasLost()
+    assert (await store.get("k")).value == b"after"
+    await store.close()
 
 
-def test_a_file_locked_by_another_process_is_unknown_not_an_accident(tmp_path: Path) -> None:
+async def test_a_file_locked_by_another_process_is_unknown_not_an_accident(tmp_path: Path) -> None:
     path = tmp_path / "coordination.sqlite"
 
-    async def story() -> None:
-        store = SqliteCoordination(path)
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        assert isinstance(await store.cas("k", b"x", 0), CasUnknown)
-        assert await store.get("k") == StoredValue("k", 0, None)  # readers are not in the way
-        other.execute("ROLLBACK")
-        assert isinstance(await store.cas("k", b"x", 0), Written)
-        other.close()
-        await store.close()
-
-    run(story)
+    store = SqliteCoordination(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert isinstance(await store.cas("k", b"x", 0), CasUnknown)
+    assert await store.get("k") == StoredValue("k", 0, None)  # readers are not in the way
+    other.execute("ROLLBACK")
+    assert isinstance(await store.cas("k", b"x", 0), Written)
+    other.close()
+    await store.close()
 
 
 def test_a_file_that_is_no_database_is_a_typed_error(tmp_path: Path) -> None:
@@ -308,22 +302,19 @@ def test_a_bucket_that_promises_less_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("servers", [1, 3])
-def test_a_host_that_names_one_server_makes_the_bucket_as_the_relays_of_a_cluster_want_it(
+async def test_a_host_that_names_one_server_makes_the_bucket_as_the_relays_of_a_cluster_want_it(
     clusters: Clusters, servers: int
 ) -> None:
     cluster = clusters.of(servers)
 
-    async def story() -> None:
-        point = CoordinationPoint(cluster.urls[0], "")
-        async with asyncio.timeout(PATIENCE_S):
-            while isinstance(await point.cas("k", b"v", 0), CasUnknown):
-                pass  # each call waits by itself for a cluster that is just starting
-        await point.close()
-        relay = await NatsCoordination.connect(cluster.urls, BUCKET, replicas=servers)
-        assert (await relay.get("k")).value == b"v"
-        await relay.close()
-
-    run(story)
+    point = CoordinationPoint(cluster.urls[0], "")
+    async with asyncio.timeout(PATIENCE_S):
+        while isinstance(await point.cas("k", b"v", 0), CasUnknown):
+            pass  # each call waits by itself for a cluster that is just starting
+    await point.close()
+    relay = await NatsCoordination.connect(cluster.urls, BUCKET, replicas=servers)
+    assert (await relay.get("k")).value == b"v"
+    await relay.close()
 
 
 def test_a_node_whose_port_is_taken_says_why_it_did_not_start(tmp_path: Path) -> None:

@@ -60,13 +60,10 @@ async def agent(hold: Hold, name: str, *words: str, **how: Any) -> AsyncIterator
 @contextmanager
 def host_of_otto(*where: str) -> Iterator[Hold]:
     """A host with an agent called otto, which may work there."""
-    made = Hold()
-    try:
+    with Hold() as made:
         made.ok("up", "-d")
         add_actor(made, "otto", "execute", *where)
         yield made
-    finally:
-        made.close()
 
 
 @asynccontextmanager

@@ -29,21 +29,18 @@ def hold() -> Iterator[Hold]:
         yield made
 
 
-def test_over_http_with_the_token(hold: Hold) -> None:
+async def test_over_http_with_the_token(hold: Hold) -> None:
     hold.shell("http")
 
-    async def work() -> None:
-        async with served(hold) as (url, token):
-            headers = {"Authorization": f"Bearer {token}"}
-            async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as carrier:
-                transport = streamable_http_client(url, http_client=carrier)
-                async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
-                    done = await Agent(client)(
-                        "submit", session="http", command="echo over http", intent="try"
-                    )
-                    assert (done["status"], done["output"]) == (0, "over http\n")
-
-    run(work())
+    async with served(hold) as (url, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as carrier:
+            transport = streamable_http_client(url, http_client=carrier)
+            async with Client(transport, read_timeout_seconds=PATIENCE_S) as client:
+                done = await Agent(client)(
+                    "submit", session="http", command="echo over http", intent="try"
+                )
+                assert (done["status"], done["output"]) == (0, "over http\n")
 
 
 def test_nobody_else_gets_in_over_http(hold: Hold) -> None:
@@ -84,61 +81,50 @@ def test_only_loopback_is_served(hold: Hold) -> None:
     assert "loopback" in said
 
 
-def test_a_screen_tells_its_subscriber_that_it_changed(hold: Hold) -> None:
+async def test_a_screen_tells_its_subscriber_that_it_changed(hold: Hold) -> None:
     session = hold.shell("told")
     uri = f"hold://session/{session}/screen"
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            before = await otto.resource(uri)
-            async with otto.client.listen(resource_subscriptions=[uri]) as changes:
-                await asyncio.to_thread(hold.ok, "exec", "told", "--", "echo changed")
-                async for event in changes:
-                    assert isinstance(event, ResourceUpdated) and str(event.uri) == uri
-                    after = await otto.resource(uri)
-                    if "\nchanged" in after:
-                        break
-            assert "changed" not in before
-
-    run(work())
+    async with agent(hold, "otto") as otto:
+        before = await otto.resource(uri)
+        async with otto.client.listen(resource_subscriptions=[uri]) as changes:
+            await asyncio.to_thread(hold.ok, "exec", "told", "--", "echo changed")
+            async for event in changes:
+                assert isinstance(event, ResourceUpdated) and str(event.uri) == uri
+                after = await otto.resource(uri)
+                if "\nchanged" in after:
+                    break
+        assert "changed" not in before
 
 
-def test_a_journal_tells_its_subscriber_that_it_grew(hold: Hold) -> None:
+async def test_a_journal_tells_its_subscriber_that_it_grew(hold: Hold) -> None:
     session = hold.shell("recorded")
     uri = f"hold://session/{session}/journal"
 
-    async def work() -> None:
-        async with (
-            agent(hold, "otto") as otto,
-            otto.client.listen(resource_subscriptions=[uri]) as changes,
-        ):
-            await asyncio.to_thread(hold.ok, "exec", "recorded", "--", "true")
-            async for _ in changes:
-                kinds = [
-                    json.loads(line)["kind"] for line in (await otto.resource(uri)).split("\n")
-                ]
-                if "command_ended" in kinds:
-                    break
-
-    run(work())
+    async with (
+        agent(hold, "otto") as otto,
+        otto.client.listen(resource_subscriptions=[uri]) as changes,
+    ):
+        await asyncio.to_thread(hold.ok, "exec", "recorded", "--", "true")
+        async for _ in changes:
+            kinds = [json.loads(line)["kind"] for line in (await otto.resource(uri)).split("\n")]
+            if "command_ended" in kinds:
+                break
 
 
-def test_a_client_of_the_older_protocol_is_told_too(hold: Hold) -> None:
+async def test_a_client_of_the_older_protocol_is_told_too(hold: Hold) -> None:
     session = hold.shell("older")
     uri = f"hold://session/{session}/screen"
 
-    async def work() -> None:
-        told = asyncio.Event()
+    told = asyncio.Event()
 
-        async def hear(message: object) -> None:
-            if "updated" in str(getattr(message, "method", "")):
-                told.set()
+    async def hear(message: object) -> None:
+        if "updated" in str(getattr(message, "method", "")):
+            told.set()
 
-        async with agent(hold, "otto", mode="legacy", message_handler=hear) as otto:
-            with pytest.warns(match="subscribe"):
-                await otto.client.session.subscribe_resource(uri)
-            await asyncio.to_thread(hold.ok, "exec", "older", "--", "echo changed")
-            await asyncio.wait_for(told.wait(), PATIENCE_S)
-            assert "changed" in await otto.resource(uri)
-
-    run(work())
+    async with agent(hold, "otto", mode="legacy", message_handler=hear) as otto:
+        with pytest.warns(match="subscribe"):
+            await otto.client.session.subscribe_resource(uri)
+        await asyncio.to_thread(hold.ok, "exec", "older", "--", "echo changed")
+        await asyncio.wait_for(told.wait(), PATIENCE_S)
+        assert "changed" in await otto.resource(uri)

@@ -14,7 +14,6 @@ from e2e.agent_thread import AgentThread
 from e2e.agents import agent, host_of_otto
 from process.acting import add_actor
 from process.commanding import Hold
-from process.sdking import run
 
 
 @pytest.fixture(scope="module")
@@ -33,20 +32,17 @@ def otto(hold: Hold) -> Iterator[AgentThread]:
 
 
 @pytest.mark.requirement("R6")
-def test_every_tool_says_what_it_takes_and_what_it_answers(hold: Hold) -> None:
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            tools = {tool.name: tool for tool in (await otto.client.list_tools()).tools}
-        assert {"start_session", "end_session", "signal", "list_operators"} <= tools.keys()
-        for tool in tools.values():
-            assert tool.input_schema["additionalProperties"] is False, tool.name
-            assert tool.output_schema is not None, tool.name
-            assert "refused" in tool.output_schema["properties"], tool.name
-        wait = tools["wait"].input_schema["properties"]
-        assert wait["seconds"]["maximum"] == 55
-        assert "prompt" in wait["state"]["anyOf"][0]["enum"]
-
-    run(work())
+async def test_every_tool_says_what_it_takes_and_what_it_answers(hold: Hold) -> None:
+    async with agent(hold, "otto") as otto:
+        tools = {tool.name: tool for tool in (await otto.client.list_tools()).tools}
+    assert {"start_session", "end_session", "signal", "list_operators"} <= tools.keys()
+    for tool in tools.values():
+        assert tool.input_schema["additionalProperties"] is False, tool.name
+        assert tool.output_schema is not None, tool.name
+        assert "refused" in tool.output_schema["properties"], tool.name
+    wait = tools["wait"].input_schema["properties"]
+    assert wait["seconds"]["maximum"] == 55
+    assert "prompt" in wait["state"]["anyOf"][0]["enum"]
 
 
 @pytest.mark.parametrize(
@@ -69,16 +65,13 @@ def test_an_argument_that_does_not_fit_is_refused_by_its_name(
     assert why["code"] == "invalid_argument" and named in why["message"]
 
 
-def test_the_resources_are_those_of_the_sessions_there_are(hold: Hold) -> None:
+async def test_the_resources_are_those_of_the_sessions_there_are(hold: Hold) -> None:
     session = hold.shell("listed")
 
-    async def work() -> None:
-        async with agent(hold, "otto") as otto:
-            found = {str(each.uri) for each in (await otto.client.list_resources()).resources}
-            assert f"hold://session/{session}/screen" in found
-            assert f"hold://session/{session}/journal" in found
-
-    run(work())
+    async with agent(hold, "otto") as otto:
+        found = {str(each.uri) for each in (await otto.client.list_resources()).resources}
+        assert f"hold://session/{session}/screen" in found
+        assert f"hold://session/{session}/journal" in found
 
 
 # -- sessions ---------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from e2e import axe
 from e2e.browsing import DESK, PHONE, Visitor
 from e2e.conftest import Visit
 from process.acting import add_actor
-from process.gating import GatedHold, until
+from process.gating import GatedHold
 from process.reaching import Faraway
+from process.waiting import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -158,8 +158,7 @@ def test_online_means_every_machine_that_was_joined(box: Faraway, visit: Visit) 
     visitor = visit("of-two")
     state = visitor.at("link-state")
     visitor.until("one is online", lambda: state.inner_text() == "online")
-    other = Hold()
-    try:
+    with Hold() as other:
         (Path(other.home) / "config.toml").write_text(f'relays = ["{box.relay.url}"]\n')
         other.ok("up", "-d", "--no-relay")
         visitor.until("it is at its relay", lambda: "connected" in other.ok("host"))
@@ -173,5 +172,3 @@ def test_online_means_every_machine_that_was_joined(box: Faraway, visit: Visit) 
         )
         assert state.get_attribute("data-state") == "offline"
         visitor.shot("one-of-two")
-    finally:
-        other.close()

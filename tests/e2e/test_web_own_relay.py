@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,8 +46,9 @@ def test_the_link_that_up_prints_opens_a_session_on_a_phone(
     origin = link.partition("/i#")[0]
     assert re.fullmatch(rf"http{'s' if everywhere else ''}://{re.escape(address)}:\d+", origin)
     host.shell("main")
-    phone = Visitor(browser, origin, name="scanned", ignore_https_errors=True, **PHONE)
-    try:
+    with closing(
+        Visitor(browser, origin, name="scanned", ignore_https_errors=True, **PHONE)
+    ) as phone:
         phone.join(link)
         if everywhere:  # phones notify by a service worker only, and it may have none
             phone.page.locator('[data-testid="notify"][data-why="untrusted"]').click()
@@ -63,6 +65,4 @@ def test_the_link_that_up_prints_opens_a_session_on_a_phone(
         assert phone.page.evaluate("isSecureContext") is True
         phone.dismiss()
         phone.shot("scanned")
-    finally:
-        phone.close()
     phone.quiet()

@@ -4,6 +4,7 @@ coming back. With the browser's own cryptography and with the library's."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -235,11 +236,8 @@ def test_links_that_let_nobody_in_say_why(page: Probe, box: Faraway) -> None:
 def test_a_link_for_one_device_is_used_up(page: Probe, program: Path, box: Faraway) -> None:
     link = box.link()
     page.join(link)
-    other = Probe(program)
-    try:
+    with closing(Probe(program)) as other:
         assert other("join", link, "other")["reason"] == "used"
-    finally:
-        other.close()
 
 
 def test_a_host_whose_daemon_is_replaced_is_come_back_to(page: Probe, box: Faraway) -> None:

@@ -4,6 +4,7 @@ reloads, with the programs people run."""
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,7 @@ def test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has(
     box: Faraway, visit: Visit
 ) -> None:
     box.host.shell("shared")
-    terminal = Terminal(box.client, "attach", "box/shared", size=Size(101, 31))
-    try:
+    with closing(Terminal(box.client, "attach", "box/shared", size=Size(101, 31))) as terminal:
         terminal.until_shown("$")
         desk, phone = visit("shared-desk", **DESK), visit("shared-phone", **PHONE)
         for visitor in (desk, phone):
@@ -54,8 +54,6 @@ def test_two_browsers_and_a_terminal_share_one_session_at_the_size_it_has(
         desk.shot("shared")
         phone.shot("shared")
         desk.until("they differ", lambda: desk.screen() == phone.screen())
-    finally:
-        terminal.close()
 
 
 @pytest.mark.requirement("S4", "M1")

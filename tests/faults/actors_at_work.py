@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from faults.histories import OK, REFUSED, UNKNOWN, Op, Scene
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, TimedOut
 from holdfast.model.state import Level
 from holdfast.sdk import identity
@@ -28,6 +28,7 @@ from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from process.waiting import until
 
 PROGRAM = str(Path(__file__).with_name("programs") / "recorder.py")
 WORKER = ("observe", "input", "turn.request", "turn.grant")

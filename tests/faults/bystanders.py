@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.model.errors import HoldfastError, HostDown, HostLost
 from holdfast.model.info import SessionInfo
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 _LOST = (HostLost, HostDown)
 

@@ -8,7 +8,8 @@ gone into custody and nobody was told yet.
 from __future__ import annotations
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
+from process.waiting import until
 
 _ARMED = "HOLDFAST_TEST_ARMED"
 

@@ -19,21 +19,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def host() -> Iterator[FaultHost]:
-    host = FaultHost()
-    try:
+    with FaultHost() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.fixture(scope="module")
 def shared_host() -> Iterator[FaultHost]:
     """One host for tests that each leave it as it was."""
-    host = FaultHost()
-    try:
+    with FaultHost() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.fixture

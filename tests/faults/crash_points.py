@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
+from process.waiting import until
 
 # name -> (module, class or "", attribute)
 CALLS = {
@@ -66,8 +67,11 @@ CALLS = {
 }
 
 _CRASH = """
-import functools, importlib, os, signal
+import functools, importlib, os, signal, sys
 ARMED = {armed!r}
+# One point is passed by a process of its launcher.
+IN_LAUNCHER = "holdfast.adapters.launch.process" in sys.orig_argv
+DAEMON = os.getppid() if IN_LAUNCHER else os.getpid()
 def dies(point, call):
     @functools.wraps(call)
     def wrapped(*args, **kwargs):
@@ -78,10 +82,12 @@ def dies(point, call):
                 os.unlink(f"{{ARMED}}/{{side}}-{{point}}")
             except FileNotFoundError:
                 continue
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(DAEMON, signal.SIGKILL)
         return result
     return wrapped
 for point, (module, owner, name) in {calls!r}.items():
+    if IN_LAUNCHER != (point == "put_unread"):
+        continue
     place = importlib.import_module(module)
     place = getattr(place, owner) if owner else place
     setattr(place, name, dies(point, getattr(place, name)))
@@ -165,7 +171,7 @@ def crashing_host() -> FaultHost:
     host = FaultHost()
     armed = host.work / "armed"
     armed.mkdir()
-    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS))
+    _customize(host, _CRASH.format(armed=str(armed), calls=CALLS), launcher=True)
     return host
 
 
@@ -201,10 +207,14 @@ def kill_at_the_moment(host: FaultHost) -> None:
     until("the moment came", lambda: not path.exists() or None)
 
 
-def _customize(host: FaultHost, source: str) -> None:
+def _customize(host: FaultHost, source: str, launcher: bool = False) -> None:
+    """`launcher`: that of the daemon too."""
     directory = host.work / "site"
     directory.mkdir()
-    only_daemon = "import os\nif 'HOLDFAST_SUPERVISOR_FD' in os.environ:\n"
+    chosen = "'HOLDFAST_SUPERVISOR_FD' in os.environ"
+    if launcher:
+        chosen += " or 'holdfast.adapters.launch.process' in sys.orig_argv"
+    only_daemon = f"import os, sys\nif {chosen}:\n"
     body = "".join(f"    {line}\n" for line in source.splitlines())
     (directory / "sitecustomize.py").write_text(only_daemon + body)
     host.environment["PYTHONPATH"] = str(directory)

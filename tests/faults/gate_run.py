@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.model.errors import GateRefused, HoldfastError, HostLost
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import gate_approvals
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 POLICY = """
 default = "allow"

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -22,6 +22,7 @@ from holdfast.model.errors import HoldfastError
 from holdfast.model.state import Ending
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 HOLD = str(Path(sys.executable).with_name("hold"))
 PATIENCE_S = 20.0  # far beyond what anything takes here, on two busy cores
@@ -53,6 +54,12 @@ class FaultHost:
         self._clients: list[Host] = []
 
     # -- life ---------------------------------------------------------------------------------
+
+    def __enter__(self) -> FaultHost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
 
     def up(self) -> FaultHost:
         done = self.hold("up", "-d")
@@ -176,17 +183,6 @@ class FaultHost:
     def groups(self) -> list[Path]:
         home = self.group_home()
         return [path for path in home.iterdir() if path.is_dir()] if home.is_dir() else []
-
-
-def until(what: str, look: Callable[[], T | None], timeout_s: float = PATIENCE_S) -> T:
-    """The first true thing `look` gives. For what the kernel has no event for."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(_LOOK_S)
 
 
 def ending_of(client: Host, session: str) -> Ending:

@@ -12,12 +12,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faults.hosting import FaultHost, ProcessKey, process_key, until
+from faults.hosting import FaultHost, ProcessKey, process_key
 from holdfast.model.errors import HoldfastError, HostDown, HostLost, InputUnknown
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.sdk.connection import Connection
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 PROGRAM = str(Path(__file__).with_name("programs") / "numbered.py")
 RING_BYTES = 96 << 20  # holds all that is printed while a test runs, so nothing may be missing

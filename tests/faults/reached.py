@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from faults.hosting import FaultHost, descriptor_count, until
+from faults.hosting import FaultHost, descriptor_count
 from holdfast.sdk.reach import host_relays
 from holdfast.sdk.reach import join as joining
 from holdfast.sdk.reach.machines import Machine
 from process.relaying import RelayProcess
+from process.waiting import until
 
 ROOMY = ("--limit", "opens=100000", "--limit", "drain_s=1")  # all devices have one address here
 

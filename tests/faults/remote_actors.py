@@ -14,7 +14,6 @@ from pathlib import Path
 
 from faults.actors_at_work import Company, Worker
 from faults.histories import UNKNOWN, Op
-from faults.hosting import until
 from faults.numbered import Follower
 from faults.reached import ReachedHost
 from holdfast.model.errors import HoldfastError, HostLost
@@ -25,6 +24,7 @@ from holdfast.sdk.connection import Connection
 from holdfast.sdk.identity import Identity
 from holdfast.sdk.reach.machines import Machine
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 _PROGRAMS = Path(__file__).with_name("programs")
 COME_BACK_S = 90.0  # with everything broken at once; a single fault costs far less

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import aiohttp
 import pytest
 
-from faults.hosting import resident_bytes, until
+from faults.hosting import resident_bytes
 from faults.random_messages import RandomMessages
 from faults.raw_socket import RawSocket, frame_of
 from faults.reached import ReachedHost, RelayPlace, plain_relay
@@ -47,6 +47,7 @@ from holdfast.wire.messages.base import Message
 from holdfast.wire.messages.forward import Carried
 from holdfast.wire.stream_opening import Opening
 from process.relaying import PATIENCE_S, Client, Dialler, announced, at, bounded, fresh_session
+from process.waiting import until
 
 SEED = 20_261_118
 TYPED_FRAMES = 15_000

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from faults.hosting import FaultHost, is_alive, process_key, until
+from faults.hosting import FaultHost, is_alive, process_key
 from faults.test_revoking_on_a_bad_disk import mend, spoil
 from faults.test_storage import mount, session_directories
 from holdfast.model.errors import StorageFailed
 from holdfast.model.state import Ending, Level
 from holdfast.wire.messages import journal, turn
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
 

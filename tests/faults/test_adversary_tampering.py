@@ -58,8 +58,7 @@ def reading(files: Files) -> JournalReading:
 
 @pytest.fixture(scope="module")
 def recorded() -> Iterator[Recorded]:
-    host = customized_host(_SMALL_SEGMENTS)
-    try:
+    with customized_host(_SMALL_SEGMENTS) as host:
         client = host.up().client()
         ids = []
         for name in ("one", "other"):
@@ -70,8 +69,6 @@ def recorded() -> Iterator[Recorded]:
         mine, others = (files_of(host, each) for each in ids)
         assert len(segment_names(mine)) > 3 and len(segment_names(others)) > 3
         yield Recorded(ids[0], mine, others, [each.record for each in reading(mine).found()])
-    finally:
-        host.down()
 
 
 # -- what is done to them -------------------------------------------------------------------------

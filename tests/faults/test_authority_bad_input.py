@@ -17,7 +17,7 @@ import pytest
 from faults.actors_at_work import WORKER, Admin, Company, Hand, Worker
 from faults.crash_points import customized_host
 from faults.histories import OK, REFUSED, Op, faults
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from faults.raw_socket import RawSocket, frame
 from faults.test_storage import fill, mount
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -37,6 +37,7 @@ from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from process.waiting import until
 
 SEED = 5
 _CLOCK = "HOLDFAST_TEST_CLOCK"
@@ -253,10 +254,9 @@ def test_a_rate_holds_over_all_connections_of_an_actor(host: FaultHost) -> None:
 @pytest.mark.requirement("A2", "N8")
 @pytest.mark.timeout(60)
 def test_a_clock_set_back_revives_no_right_and_disorders_no_journal() -> None:
-    host = customized_host(_SHIFTED_CLOCK)
-    clock = host.work / "clock"
-    host.environment[_CLOCK] = str(clock)
-    try:
+    with customized_host(_SHIFTED_CLOCK) as host:
+        clock = host.work / "clock"
+        host.environment[_CLOCK] = str(clock)
         host.up()
         company, (one, two), admin = company_of(host)
         assert one.write().outcome == OK
@@ -286,18 +286,15 @@ def test_a_clock_set_back_revives_no_right_and_disorders_no_journal() -> None:
         assert_explained(company)
         times = [entry.at for entry in JournalReader(str(company.directory)).entries()]
         assert times == sorted(times) and times[0] > ends - 60
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("A2")
 @pytest.mark.parametrize(("ahead", "side"), [(7200, "ahead of"), (-7200, "behind")])
 def test_how_long_a_grant_lasts_is_reckoned_by_the_hosts_clock(ahead: int, side: str) -> None:
-    host = customized_host(_SHIFTED_CLOCK)
-    clock = host.work / "clock"
-    clock.write_text(str(ahead))
-    host.environment[_CLOCK] = str(clock)
-    try:
+    with customized_host(_SHIFTED_CLOCK) as host:
+        clock = host.work / "clock"
+        clock.write_text(str(ahead))
+        host.environment[_CLOCK] = str(clock)
         host.up()
         del host.environment[_CLOCK]  # the commands below have the real time
         host.client().run(["cat"], name="shared")
@@ -317,8 +314,6 @@ def test_how_long_a_grant_lasts_is_reckoned_by_the_hosts_clock(ahead: int, side:
             return "has expired" in host.hold("--as", "bot", "send", "shared", "no more").stderr
 
         until("it expired", refused)
-    finally:
-        host.down()
 
 
 # -- the disk -------------------------------------------------------------------------------------

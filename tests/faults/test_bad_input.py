@@ -10,11 +10,12 @@ from typing import Any
 import msgpack
 import pytest
 
-from faults.hosting import FaultHost, resident_bytes, until
+from faults.hosting import FaultHost, resident_bytes
 from faults.raw_socket import RawSocket, frame, frame_of
 from holdfast.model.limits import FRAME_MAX_BYTES, INPUT_MAX_BYTES
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 OPERATOR = "0123456789abcdef" * 2
 MEMORY_MAX_BYTES = 64 << 20  # by which bad input may raise the daemon's memory, at the most

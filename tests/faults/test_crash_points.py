@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from faults.crash_points import arm, crashing_host
-from faults.hosting import FaultHost, ending_of, is_alive, process_key, until
+from faults.hosting import FaultHost, ending_of, is_alive, process_key
 from faults.leftovers import assert_in_order
 from faults.numbered import PROGRAM, Diary, input_faults, read_ring, stream_faults, taken_of
 from faults.raw_socket import RawSocket, frame
@@ -17,6 +17,7 @@ from holdfast.model.errors import HoldfastError, HostLost, SessionEnded
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 DURING_START = [
     "before-create", "after-create", "before-launch", "after-launch", "after-make_ring",
@@ -30,11 +31,8 @@ STUBBORN = ["/bin/sh", "-c", "trap '' HUP TERM; while :; do sleep 1000; done"]
 
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("S1")

@@ -9,10 +9,11 @@ import signal
 
 import pytest
 
-from faults.hosting import HOLD, FaultHost, descendants, is_alive, kill_process, process_key, until
+from faults.hosting import HOLD, FaultHost, descendants, is_alive, kill_process, process_key
 from holdfast.model.errors import HoldfastError
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
+from process.waiting import until
 
 
 @pytest.mark.requirement("S1", "S3")

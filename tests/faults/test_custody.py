@@ -21,13 +21,13 @@ from faults.hosting import (
     ending_of,
     is_alive,
     process_key,
-    until,
 )
 from faults.leftovers import assert_in_order
 from holdfast.keeper import supervisor
 from holdfast.model.discontinuity import DiscontinuityKind
 from holdfast.model.state import Ending, Level
 from holdfast.sdk.client import Host
+from process.waiting import until
 
 GAP_LINES = 300_000
 _LISTEN = {"HOLDFAST_RELAY": "127.0.0.1"}
@@ -81,8 +81,7 @@ def relayed() -> FaultHost:
 def test_daemon_relay_and_supervisor_may_be_killed_in_any_order(
     relayed: FaultHost, order: tuple[str, ...]
 ) -> None:
-    host = relayed.up()
-    try:
+    with relayed.up() as host:
         client = host.client()
         before = client.run(["bash", "--norc"], name="work")
         until("a prompt", lambda: client.show("work").state == "prompt" or None)
@@ -94,8 +93,6 @@ def test_daemon_relay_and_supervisor_may_be_killed_in_any_order(
         same = ("id", "epoch", "pid", "keeper_pid")
         assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
         assert host.hold("exec", "work", "--", "echo $variable").stdout == "kept\n"
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("S1", "M1")
@@ -112,8 +109,7 @@ def test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left(
     assert text.count(begins) == 1
     changed = text.replace(begins, f'{begins}    _log("{marker}")\n')
     (other / "keeper" / "supervisor.py").write_text(changed)
-    host = relayed.up()
-    try:
+    with relayed.up() as host:
         client = host.client()
         before = client.run(["bash", "--norc"], name="work", level=level)
         until("a prompt", lambda: client.show("work").state == "prompt" or None)
@@ -129,8 +125,6 @@ def test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left(
             assert (after.id, after.pid) == (before.id, before.pid)
             assert after.keeper_pid == before.keeper_pid
             assert host.hold("exec", "work", "--", "echo $variable").stdout == "kept\n"
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("S1", "M1", "A9")
@@ -138,8 +132,7 @@ def test_another_version_of_the_supervisor_takes_over_what_the_killed_one_left(
 def test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards(
     relayed: FaultHost, level: Level
 ) -> None:
-    host = relayed.up()
-    try:
+    with relayed.up() as host:
         client = host.client()
         done, begin = host.work / "done", host.work / "begin"
         wait = f"until [ -e {begin} ]; do sleep 0.05; done"
@@ -177,8 +170,6 @@ def test_all_three_at_once_output_of_the_gap_and_statuses_are_there_afterwards(
             assert ending_of(client, session) == ending
         client.end("printing")
         assert_in_order(host, client)
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M1")

@@ -15,7 +15,7 @@ import pytest
 
 from faults.bystanders import Attacher, Executor, Runner
 from faults.crash_points import customized_host
-from faults.hosting import HOLD, FaultHost, is_alive, until
+from faults.hosting import HOLD, FaultHost, is_alive
 from faults.leftovers import assert_in_order
 from faults.numbered import (
     CarefulOperator,
@@ -27,6 +27,7 @@ from faults.numbered import (
     stream_faults,
 )
 from holdfast.model.state import Level
+from process.waiting import until
 
 KILLS = 50
 ANY_KILLS = 500  # of processes, several of them at once
@@ -97,12 +98,9 @@ def _client(host: FaultHost) -> subprocess.Popen[bytes]:
 def test_hundreds_of_kills_lose_and_repeat_nothing(
     storm: Callable[[FaultHost, random.Random], None], relay: str
 ) -> None:
-    host = FaultHost({"HOLDFAST_RELAY": relay})
-    try:
+    with FaultHost({"HOLDFAST_RELAY": relay}) as host:
         # Many kills take minutes, and the ring must hold all that is printed meanwhile.
         _survives(host.up(), storm, rest_s=0.0 if storm is kill_daemons else 0.15)
-    finally:
-        host.down()
 
 
 def _survives(
@@ -171,10 +169,9 @@ if os.fork() == 0:
 @pytest.mark.requirement("S1")
 @pytest.mark.timeout(60)
 def test_a_child_that_outlives_its_daemon_does_not_confuse_the_supervisor() -> None:
-    host = customized_host(_WITH_A_CHILD)
-    stay = host.home / "stay"
-    stay.touch()
-    try:
+    with customized_host(_WITH_A_CHILD) as host:
+        stay = host.home / "stay"
+        stay.touch()
         daemon = host.up().wait_new_daemon(0)
         for kill in range(4):
             os.kill(daemon, signal.SIGKILL)
@@ -182,5 +179,3 @@ def test_a_child_that_outlives_its_daemon_does_not_confuse_the_supervisor() -> N
             if kill == 0:  # the first daemon's child ends, and with it the last of its channel
                 stay.unlink()
                 until("both are gone", lambda: len(list(host.home.glob("gone.*"))) >= 2)
-    finally:
-        host.down()

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from faults.hosting import FaultHost, children, descriptor_count, process_key, until
+from faults.hosting import FaultHost, children, descriptor_count, process_key
 from faults.leftovers import assert_in_order
 from holdfast.model.state import Level
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 SESSIONS = 100
 SLACK = 2  # a connection of ours that is being closed

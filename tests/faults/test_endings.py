@@ -19,13 +19,13 @@ from faults.hosting import (
     ending_of,
     is_alive,
     process_key,
-    until,
 )
 from holdfast.model.errors import HoldfastError, InputUnknown, SessionEnded
 from holdfast.model.state import Ending, Level
 from holdfast.sdk.client_core.client_machine import finish
 from holdfast.sdk.client_core.exec_reader import ExecReader
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 ENDINGS = {
     "exit 0": ("exit 0", Ending(code=0)),

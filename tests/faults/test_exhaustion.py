@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.hosting import FaultHost, descriptor_count, until
+from faults.hosting import FaultHost, descriptor_count
 from faults.raw_socket import RawSocket
 from holdfast.model.errors import LimitReached, StorageFailed
 from holdfast.model.limits import GREETING_S, OPERATORS_MAX, USER_CONNECTIONS, USER_DISK_LOOK_S
@@ -23,6 +23,7 @@ from holdfast.sdk import connection
 from holdfast.sdk.client import Host
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 PROGRAMS = Path(__file__).with_name("programs")
 HALT_BOUND_S = 5.0  # with the start of a Python process, on a busy machine
@@ -150,9 +151,8 @@ def test_a_flood_of_malformed_strangers_leaves_a_bounded_log(host: FaultHost) ->
 def test_a_quota_refuses_another_user_with_a_hint_and_not_root(
     setting: str, value: int, ring: int, named: str
 ) -> None:
-    host = FaultHost()
-    (host.home / "config.toml").write_text(f"{setting} = {value}\n")
-    try:
+    with FaultHost() as host:
+        (host.home / "config.toml").write_text(f"{setting} = {value}\n")
         host.up()
         assert start_as(host, "nobody") == ""
         refused = until(  # what is on disk is looked at now and then
@@ -165,18 +165,15 @@ def test_a_quota_refuses_another_user_with_a_hint_and_not_root(
             assert host.hold("run", "-d", "--name", name, "--", "cat").returncode == 0
         if setting != "user_disk_bytes":
             assert start_as(host, "daemon") == ""  # each user has its own
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M9")
 def test_a_running_session_past_its_users_disk_quota_takes_no_input_and_can_still_be_stopped() -> (
     None
 ):
-    host = FaultHost()
-    quota = 768 << 10
-    (host.home / "config.toml").write_text(f"user_disk_bytes = {quota}\n")
-    try:
+    with FaultHost() as host:
+        quota = 768 << 10
+        (host.home / "config.toml").write_text(f"user_disk_bytes = {quota}\n")
         host.up()
         with host.client() as client:
             full = client.run(["cat"], user="nobody", cwd="/")
@@ -198,8 +195,6 @@ def test_a_running_session_past_its_users_disk_quota_takes_no_input_and_can_stil
             assert host.hold("end", full.id).returncode == 0
         verified = host.hold("verify", full.id)
         assert verified.returncode == 0, verified.stdout + verified.stderr
-    finally:
-        host.down()
 
 
 def test_a_client_learns_why_it_was_refused_though_nobody_read_its_greeting(
@@ -223,14 +218,11 @@ def test_a_client_learns_why_it_was_refused_though_nobody_read_its_greeting(
 
 
 def test_a_quota_of_connections_is_a_setting() -> None:
-    host = FaultHost()
-    (host.home / "config.toml").write_text("user_connections = 2\n")
-    try:
+    with FaultHost() as host:
+        (host.home / "config.toml").write_text("user_connections = 2\n")
         host.up()
         with crowd(host, "nobody", 2):
             refused = start_as(host, "nobody")
             assert refused.startswith("limit_reached|you have your limit of 2 connections")
             assert "user_connections" in refused
             assert start_as(host, "daemon") == ""
-    finally:
-        host.down()

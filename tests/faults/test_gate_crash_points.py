@@ -20,11 +20,8 @@ DECIDING = ["before-closed", "after-closed", "after-gate_look", "before-passing"
 
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield prepared(host)
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("A8")
@@ -68,12 +65,9 @@ def test_an_approval_cut_off_by_a_kill_lets_the_line_run_once(
 
 def played(source: str) -> list[str]:
     """With a daemon that is killed while a line is held."""
-    host = build(source)
-    try:
+    with build(source) as host:
         run = GateRun(prepared(host), "careless")
         return run.play(while_held=lambda: host.wait_new_daemon(host.kill_daemon()))
-    finally:
-        host.down()
 
 
 def test_the_judge_finds_nothing_wrong_with_a_careful_gate() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from faults.crash_points import customized_host
 from faults.gate_run import GateRun, prepared
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
+from process.waiting import until
 
 # Far less than the quarter of an hour that people get.
 SHORT = """
@@ -21,11 +22,8 @@ session_gate.APPROVAL_LIFE_S = 3.0
 
 @pytest.fixture(scope="module")
 def hasty_host() -> Iterator[FaultHost]:
-    host = customized_host(SHORT)
-    try:
+    with customized_host(SHORT) as host:
         yield prepared(host)
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("A8")

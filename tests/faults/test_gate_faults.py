@@ -13,18 +13,16 @@ import pytest
 
 from process.acting import add_actor, connected
 from process.commanding import Hold
-from process.gating import GatedHold, until
+from process.gating import GatedHold
+from process.waiting import until
 
 
 @pytest.fixture
 def hold() -> Iterator[GatedHold]:
-    hold = GatedHold()
-    try:
+    with GatedHold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "boss", "admin", "--all")
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.journal import entries
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 WRITERS = 40
 

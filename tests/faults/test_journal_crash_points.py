@@ -17,7 +17,7 @@ from faults.crash_points import (
     crashing_host,
 )
 from faults.histories import OK, faults
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.proc import procfs
@@ -31,6 +31,7 @@ from holdfast.wire.messages import access as access_messages
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from process.waiting import until
 
 SEED = 11
 _CUSTODY = ["before-take", "before-note", "after-note", "after-take", "before-type", "after-type"]
@@ -51,11 +52,8 @@ WHILE_CARRYING_ON = [
 
 @pytest.fixture
 def armed() -> Iterator[FaultHost]:
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 def company_of(host: FaultHost) -> tuple[Company, Worker, Admin]:

@@ -12,8 +12,9 @@ import signal
 import termios
 from pathlib import Path
 
-from faults.hosting import PATIENCE_S, FaultHost, until
+from faults.hosting import PATIENCE_S, FaultHost
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 ROUNDS = 3
 KEY = b"press"

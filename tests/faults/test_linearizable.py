@@ -58,11 +58,8 @@ def test_one_order_explains_what_twenty_actors_did_while_the_daemon_was_killed(
 
 @pytest.fixture
 def built(request: pytest.FixtureRequest) -> Iterator[FaultHost]:
-    host = build(request.param)
-    try:
+    with build(request.param) as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 def short_run(host: FaultHost, seed: int = SEED) -> list[str]:
@@ -92,11 +89,8 @@ def test_the_judge_catches_a_careless_build(careless: str) -> None:
 
 
 def _found_in(source: str, seed: int) -> list[str]:
-    host = build(source)
-    try:
+    with build(source) as host:
         return short_run(host.up(), seed)
-    finally:
-        host.down()
 
 
 def taken_away(host: FaultHost, how: str) -> tuple[list[Op], Scene]:

@@ -26,11 +26,8 @@ SEED = 7
 
 @pytest.fixture
 def faulty(request: pytest.FixtureRequest) -> Iterator[FaultHost]:
-    host = faulty_host(request.param)
-    try:
+    with faulty_host(request.param) as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M1")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.adapters.journal_files.segments import JournalReader
 from holdfast.adapters.signing import check
 from holdfast.journal import entries
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 _HASTY_SEALS = """
 import holdfast.model.limits as limits
@@ -22,11 +23,8 @@ limits.JOURNAL_SEAL_S = 0.3
 @pytest.fixture
 def hasty() -> Iterator[FaultHost]:
     """A host that signs three times a second instead of every ten seconds."""
-    host = customized_host(_HASTY_SEALS)
-    try:
+    with customized_host(_HASTY_SEALS) as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("N7", "M8")

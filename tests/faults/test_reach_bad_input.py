@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from faults.hosting import resident_bytes, until
+from faults.hosting import resident_bytes
 from faults.reached import Guests, ReachedHost, plain_relay
 from faults.rude_operator import HELLO, Reader, RudeStream, rude, stream_to
 from holdfast.host.reach.uplink import COMPLAINT_S
@@ -40,6 +40,7 @@ from holdfast.wire.messages.admission import Devices, RevokeDevice
 from holdfast.wire.record_layer import RecordKind
 from holdfast.wire.request_classes import body_of
 from process.relaying import OperatorClient, bounded, stop_reading
+from process.waiting import until
 
 SEED = 7
 ABANDONED = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faults.certificates import Authority
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from faults.reached import Guests
 from holdfast.model.errors import RelayUnreachable
 from holdfast.model.info import RelayState
@@ -18,6 +18,7 @@ from holdfast.sdk.client import Host
 from holdfast.sdk.reach import host_relays
 from holdfast.sdk.reach.machines import Machine
 from process.relaying import RelayProcess
+from process.waiting import until
 
 
 @pytest.fixture
@@ -30,11 +31,8 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Authority:
 @pytest.fixture
 def trusting(authority: Authority) -> Iterator[FaultHost]:
     """A host that trusts it."""
-    host = FaultHost({"SSL_CERT_FILE": str(authority.file)})
-    try:
+    with FaultHost({"SSL_CERT_FILE": str(authority.file)}) as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("R1", "R4")

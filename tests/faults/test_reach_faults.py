@@ -13,7 +13,6 @@ import pytest
 
 from faults.actors_at_work import Worker
 from faults.histories import OK, UNKNOWN, faults
-from faults.hosting import until
 from faults.numbered import stream_faults
 from faults.reached import Guests, ReachedHost, RelayPlace
 from faults.remote_actors import (
@@ -26,6 +25,7 @@ from faults.remote_actors import (
 )
 from holdfast.adapters.nats.server import NatsCluster, NatsNode
 from process.relay_pairs import relay_on
+from process.waiting import until
 
 SEED = 20_270_402
 STORM_S = 120.0

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from faults.test_storage import fill, mount
 from holdfast.model.envelope import ALL, Envelope, Right, Scope
 from holdfast.model.errors import InviteInvalid, StorageFailed
+from process.waiting import until
 from unit.admitting import FakeDaemon, restarted
 from unit.granting import HOST, NOW, Party
 
@@ -189,36 +190,33 @@ def ok_doctor(host: FaultHost) -> str:
 @pytest.mark.requirement("A2", "R3")
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("state", STATES)
-def test_devices_and_invites_are_revoked_at_once_on_any_disk(disk: Path, state: str) -> None:
+async def test_devices_and_invites_are_revoked_at_once_on_any_disk(disk: Path, state: str) -> None:
     phone, tablet = Party(31), Party(32)
 
-    async def revoke() -> None:
-        daemon = FakeDaemon(disk, HOST)
-        used, unused = daemon.invite(), daemon.invite()
-        daemon.admission.admit("one", phone.key, daemon.joins(phone, used), NOW + 1)
-        assert daemon.rights(phone)
-        spoil(disk, state)
-        with pytest.raises(StorageFailed):
-            daemon.invite()
-        daemon.revocation.revoke_invite(daemon.owner, unused.id.hex(), False, NOW + 2)
-        daemon.revocation.revoke_device(daemon.owner, phone.actor, NOW + 2)
-        assert not daemon.rights(phone)
-        files = daemon.actors.file, daemon.admission.file
-        assert {bool(each.unrecorded()) for each in files} == {state == "read-only"}
-        mend(disk)
-        async with asyncio.timeout(20):
-            while any(each.unrecorded() for each in files):
-                await asyncio.sleep(0.05)
-        after = restarted(daemon)
-        assert not after.rights(phone)
-        with pytest.raises(InviteInvalid):
-            after.joins(tablet, unused)
-
-    asyncio.run(revoke())
+    daemon = FakeDaemon(disk, HOST)
+    used, unused = daemon.invite(), daemon.invite()
+    daemon.admission.admit("one", phone.key, daemon.joins(phone, used), NOW + 1)
+    assert daemon.rights(phone)
+    spoil(disk, state)
+    with pytest.raises(StorageFailed):
+        daemon.invite()
+    daemon.revocation.revoke_invite(daemon.owner, unused.id.hex(), False, NOW + 2)
+    daemon.revocation.revoke_device(daemon.owner, phone.actor, NOW + 2)
+    assert not daemon.rights(phone)
+    files = daemon.actors.file, daemon.admission.file
+    assert {bool(each.unrecorded()) for each in files} == {state == "read-only"}
+    mend(disk)
+    async with asyncio.timeout(20):
+        while any(each.unrecorded() for each in files):
+            await asyncio.sleep(0.05)
+    after = restarted(daemon)
+    assert not after.rights(phone)
+    with pytest.raises(InviteInvalid):
+        after.joins(tablet, unused)
 
 
 @pytest.mark.requirement("A2")
-def test_a_disk_whose_fsync_fails_keeps_no_right_alive(
+async def test_a_disk_whose_fsync_fails_keeps_no_right_alive(
     disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phone = Party(31)
@@ -226,21 +224,18 @@ def test_a_disk_whose_fsync_fails_keeps_no_right_alive(
     def failing(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    async def revoke() -> None:
-        daemon = FakeDaemon(disk, HOST)
-        daemon.admission.admit("one", phone.key, daemon.joins(phone, daemon.invite()), NOW + 1)
-        monkeypatch.setattr(os, "fsync", failing)
-        daemon.revocation.revoke_device(daemon.owner, phone.actor, NOW + 2)
-        assert not daemon.rights(phone)
-        files = daemon.actors.file, daemon.admission.file
-        assert all("Input/output error" in each.unrecorded() for each in files)
-        monkeypatch.undo()
-        async with asyncio.timeout(20):
-            while any(each.unrecorded() for each in files):
-                await asyncio.sleep(0.05)
-        assert not restarted(daemon).rights(phone)
-
-    asyncio.run(revoke())
+    daemon = FakeDaemon(disk, HOST)
+    daemon.admission.admit("one", phone.key, daemon.joins(phone, daemon.invite()), NOW + 1)
+    monkeypatch.setattr(os, "fsync", failing)
+    daemon.revocation.revoke_device(daemon.owner, phone.actor, NOW + 2)
+    assert not daemon.rights(phone)
+    files = daemon.actors.file, daemon.admission.file
+    assert all("Input/output error" in each.unrecorded() for each in files)
+    monkeypatch.undo()
+    async with asyncio.timeout(20):
+        while any(each.unrecorded() for each in files):
+            await asyncio.sleep(0.05)
+    assert not restarted(daemon).rights(phone)
 
 
 def test_an_envelope_within_the_one_it_replaces_gives_nothing() -> None:

@@ -36,11 +36,8 @@ AFTER_TYPING = ["after-note", "after-take", "before-type", "after-type"]
 
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 async def _kill(host: FaultHost) -> None:
@@ -120,33 +117,30 @@ async def _once_free(session: Session, command: str) -> str:
 
 
 @pytest.mark.requirement("M6", "S1")
-def test_a_running_command_is_followed_over_one_daemon_after_another(
+async def test_a_running_command_is_followed_over_one_daemon_after_another(
     host: FaultHost, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
     os.mkfifo(go)
 
-    async def work() -> None:
-        async with connect(host.socket) as hold:
-            session = await shell(hold, "followed")
-            job = await session.start(f"seq 500; cat {go}; seq 501 1000")
-            reading = asyncio.create_task(_output_of(job.output()))
-            early = b""
-            async for piece in job.output():  # what it printed is here, and will come again
-                early += piece.data
-                if early.endswith(b"\n500\r\n"):
-                    break
-            for _ in range(3):
-                await _kill(host)
-                assert not job.done
-            await asyncio.to_thread(go.write_text, "")
-            result = await job.result(PATIENCE_S)
-            seen = await reading
-            wanted = "".join(f"{each}\n" for each in range(1, 1001))
-            assert (result.status, result.output, result.lost_bytes) == (0, wanted, 0)
-            assert seen == result.output_bytes
-
-    run(work())
+    async with connect(host.socket) as hold:
+        session = await shell(hold, "followed")
+        job = await session.start(f"seq 500; cat {go}; seq 501 1000")
+        reading = asyncio.create_task(_output_of(job.output()))
+        early = b""
+        async for piece in job.output():  # what it printed is here, and will come again
+            early += piece.data
+            if early.endswith(b"\n500\r\n"):
+                break
+        for _ in range(3):
+            await _kill(host)
+            assert not job.done
+        await asyncio.to_thread(go.write_text, "")
+        result = await job.result(PATIENCE_S)
+        seen = await reading
+        wanted = "".join(f"{each}\n" for each in range(1, 1001))
+        assert (result.status, result.output, result.lost_bytes) == (0, wanted, 0)
+        assert seen == result.output_bytes
 
 
 async def _output_of(pieces: AsyncIterator[Piece]) -> bytes:
@@ -158,29 +152,26 @@ async def _output_of(pieces: AsyncIterator[Piece]) -> bytes:
 
 
 @pytest.mark.requirement("M1", "S3")
-def test_streams_go_on_after_a_kill_without_a_hole_or_a_repeat(host: FaultHost) -> None:
+async def test_streams_go_on_after_a_kill_without_a_hole_or_a_repeat(host: FaultHost) -> None:
     program = "import sys, time\nfor i in range(3000): print(i, flush=True); time.sleep(0.0005)"
 
-    async def work() -> None:
-        async with connect(host.socket) as hold:
-            session = await hold.run([sys.executable, "-c", program], name="printing")
-            told: list[events.Event] = []
-            watching = asyncio.create_task(_told(session, told))
-            whole, position, kills = b"", 0, 0
-            async for piece in session.output(0):
-                assert (piece.offset, piece.gap) == (position, 0)
-                whole, position = whole + piece.data, piece.end
-                if kills < 3 and position > 3000 * (kills + 1):
-                    kills += 1
-                    await _kill(host)
-            assert whole == b"".join(b"%d\r\n" % each for each in range(3000))
-            assert kills == 3
-            await watching
-            assert isinstance(told[-1], events.Ended) and told[-1].ending.code == 0
-            dropped = [each for each in told if isinstance(each, events.Dropped)]
-            assert dropped and all(each.count is None for each in dropped)
-
-    run(work())
+    async with connect(host.socket) as hold:
+        session = await hold.run([sys.executable, "-c", program], name="printing")
+        told: list[events.Event] = []
+        watching = asyncio.create_task(_told(session, told))
+        whole, position, kills = b"", 0, 0
+        async for piece in session.output(0):
+            assert (piece.offset, piece.gap) == (position, 0)
+            whole, position = whole + piece.data, piece.end
+            if kills < 3 and position > 3000 * (kills + 1):
+                kills += 1
+                await _kill(host)
+        assert whole == b"".join(b"%d\r\n" % each for each in range(3000))
+        assert kills == 3
+        await watching
+        assert isinstance(told[-1], events.Ended) and told[-1].ending.code == 0
+        dropped = [each for each in told if isinstance(each, events.Dropped)]
+        assert dropped and all(each.count is None for each in dropped)
 
 
 async def _told(session: Session, told: list[events.Event]) -> None:
@@ -189,31 +180,30 @@ async def _told(session: Session, told: list[events.Event]) -> None:
 
 
 @pytest.mark.requirement("A4", "S1")
-def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(host: FaultHost) -> None:
+async def test_a_turn_is_held_over_a_kill_and_its_loss_meanwhile_is_noticed(
+    host: FaultHost,
+) -> None:
     """It is taken while the holder is away: nobody tells it, so it must ask when it is back."""
     for words in (("actor", "add", "agent"), ("grant", "agent", "execute", "--all")):
         assert host.hold(*words).returncode == 0
     key = f"{host.home}/actor-keys/agent.key"
 
-    async def work() -> None:
-        async with connect(host.socket) as human, connect(host.socket, actor=key) as hold:
-            watched = await shell(human, "turned")
-            session = await hold.session("turned")
-            async with session.turn() as turn:
+    async with connect(host.socket) as human, connect(host.socket, actor=key) as hold:
+        watched = await shell(human, "turned")
+        session = await hold.session("turned")
+        async with session.turn() as turn:
+            await _kill(host)
+            assert (await session.submit("echo kept")).output == "kept\n"
+            assert not turn.lost.is_set()
+            with _kept_away(_link(session)) as back:
                 await _kill(host)
-                assert (await session.submit("echo kept")).output == "kept\n"
-                assert not turn.lost.is_set()
-                with _kept_away(_link(session)) as back:
-                    await _kill(host)
-                    await watched.seize(reason="mine")
-                    back.set()
-                    await asyncio.wait_for(turn.lost.wait(), PATIENCE_S)
-                with pytest.raises(errors.TurnLost):
-                    await session.submit("echo never")
-            held = await watched.turn_state()
-            assert held.yours and turn.lost_to == held.turn.holder_name
-
-    run(work())
+                await watched.seize(reason="mine")
+                back.set()
+                await asyncio.wait_for(turn.lost.wait(), PATIENCE_S)
+            with pytest.raises(errors.TurnLost):
+                await session.submit("echo never")
+        held = await watched.turn_state()
+        assert held.yours and turn.lost_to == held.turn.holder_name
 
 
 @contextlib.contextmanager
@@ -230,7 +220,7 @@ def _kept_away(link: AsyncHostClient) -> Iterator[asyncio.Event]:
 
 
 @pytest.mark.requirement("A6")
-def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
+async def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
     host: FaultHost,
 ) -> None:
     ask, lost = AsyncDriver.ask, list[Message]()
@@ -243,39 +233,33 @@ def test_what_others_did_is_told_again_when_the_answer_was_lost_with_the_daemon(
             raise errors.HostLost("before the answer was here")
         return answer
 
-    async def work() -> None:
-        async with connect(host.socket) as hold:
-            session = await shell(hold, "caught-up")
-            await session.catch_up()
-            await session.submit("alias ll=ls; echo done")
-            with mock.patch.object(AsyncDriver, "ask", losing):
-                told = await session.catch_up()
-            assert lost and [each.text for each in told.commands] == ["alias ll=ls; echo done"]
-            assert [each.name for each in told.changes] == ["ll"]
-            assert (await session.catch_up()).commands == ()
-
-    run(work())
+    async with connect(host.socket) as hold:
+        session = await shell(hold, "caught-up")
+        await session.catch_up()
+        await session.submit("alias ll=ls; echo done")
+        with mock.patch.object(AsyncDriver, "ask", losing):
+            told = await session.catch_up()
+        assert lost and [each.text for each in told.commands] == ["alias ll=ls; echo done"]
+        assert [each.name for each in told.changes] == ["ll"]
+        assert (await session.catch_up()).commands == ()
 
 
-def test_a_host_that_was_stopped_is_told_at_once_and_reached_again_when_it_is_back(
+async def test_a_host_that_was_stopped_is_told_at_once_and_reached_again_when_it_is_back(
     host: FaultHost,
 ) -> None:
-    async def work() -> None:
-        async with connect(host.socket) as hold:
-            session = await shell(hold, "stopped")
-            waiting = asyncio.create_task(session.wait_for(ended=True))
-            await asyncio.sleep(0)
-            done = await asyncio.to_thread(host.hold, "down", "--end-sessions")
-            assert done.returncode == 0, done.stderr
-            with pytest.raises((errors.HostLost, errors.HostDown)):
-                await session.screen()
-            with contextlib.suppress(errors.HostLost):  # it may have heard of the end before
-                await waiting
-            await asyncio.to_thread(host.up)
-            assert (await hold.sessions()) == ()
-            assert (await session.info()).ending is not None
-
-    run(work())
+    async with connect(host.socket) as hold:
+        session = await shell(hold, "stopped")
+        waiting = asyncio.create_task(session.wait_for(ended=True))
+        await asyncio.sleep(0)
+        done = await asyncio.to_thread(host.hold, "down", "--end-sessions")
+        assert done.returncode == 0, done.stderr
+        with pytest.raises((errors.HostLost, errors.HostDown)):
+            await session.screen()
+        with contextlib.suppress(errors.HostLost):  # it may have heard of the end before
+            await waiting
+        await asyncio.to_thread(host.up)
+        assert (await hold.sessions()) == ()
+        assert (await session.info()).ending is not None
 
 
 # -- cancelling -------------------------------------------------------------------------------

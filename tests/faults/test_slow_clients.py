@@ -11,12 +11,13 @@ import time
 
 import pytest
 
-from faults.hosting import FaultHost, resident_bytes, until
+from faults.hosting import FaultHost, resident_bytes
 from faults.raw_socket import RawSocket
 from holdfast.model.state import Level
 from holdfast.sdk.client import Host
 from holdfast.wire.frames import encode
 from holdfast.wire.messages import session as m
+from process.waiting import until
 
 RING_BYTES = 1 << 20
 MEMORY_MAX_BYTES = 48 << 20  # what stalled readers may add to the daemon, ring and screen included

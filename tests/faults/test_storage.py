@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, is_alive, process_key, until
+from faults.hosting import FaultHost, is_alive, process_key
 from faults.leftovers import assert_in_order
 from holdfast.model.errors import StorageFailed
 from holdfast.model.state import Ending, Level
+from process.waiting import until
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
 

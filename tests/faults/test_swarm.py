@@ -61,12 +61,9 @@ async def _few(host: FaultHost, seed: int) -> list[str]:
 
 
 def _found_in(source: str, seed: int) -> list[str]:
-    host = build(source)
-    try:
+    with build(source) as host:
         host.up()
         return asyncio.run(asyncio.wait_for(_few(host, seed), _PATIENCE_S))
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M6", "G4")

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from faults.test_storage import fill
 from faults.test_storage import small_disk as small_disk
 from holdfast.adapters.journal_files.segments import JournalReader
@@ -21,6 +21,7 @@ from holdfast.sdk.client import Host
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages import turn as turn_messages
+from process.waiting import until
 
 _COMINGS = 220  # each was two entries, of 400 bytes; of the reserve less than 70 KiB are left
 _WORDY = "x" * 200

@@ -6,8 +6,8 @@ import json
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,7 +15,8 @@ import pytest
 from e2e.requiring import missing
 from holdfast.adapters.criu import find
 from holdfast.adapters.halt import cgroup
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
+from process.waiting import until
 
 
 def skip_unless_possible() -> None:
@@ -26,6 +27,15 @@ def skip_unless_possible() -> None:
     found = find.find()
     if isinstance(found, str):
         pytest.skip(f"needs CRIU: {found}")
+
+
+@contextmanager
+def movable_host() -> Iterator[Hold]:
+    """A host, on a machine where sessions can be checkpointed."""
+    skip_unless_possible()
+    with Hold() as hold:
+        hold.ok("up", "-d")
+        yield hold
 
 
 def program(name: str) -> str:
@@ -73,13 +83,6 @@ def entries(hold: Hold, name: str, kind: str) -> list[dict[str, Any]]:
     return [each for each in map(json.loads, lines) if each["kind"] == kind]
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def until_screen(hold: Hold, name: str, pattern: str) -> str:
     """Its screen, once it shows this."""
     shown = ""
@@ -90,7 +93,7 @@ def until_screen(hold: Hold, name: str, pattern: str) -> str:
         return re.search(pattern, shown) is not None
 
     try:
-        until(shows, f"{pattern!r} is not on the screen of {name}")
+        until(f"{pattern!r} is not on the screen of {name}", shows)
     except AssertionError as error:
         raise AssertionError(f"{error}:\n{shown}") from None
     return shown

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("mcp", reason="the mcp extra is not installed")
 
 from e2e.agent_thread import AgentThread
-from privileged.checkpointing import put_to_sleep, said, skip_unless_possible, started
+from privileged.checkpointing import movable_host, put_to_sleep, said, started
 from process.acting import add_actor
 from process.commanding import Hold
 
@@ -19,15 +19,10 @@ ANSWER_MAX_CHARS = 20_000  # of 16,000 of rows and what is around them
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         add_actor(hold, "ada", "admin", "--all")
         add_actor(hold, "otto", "execute", "--all")
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import arm, crashing_host, customized_host
-from faults.hosting import HOLD, FaultHost, environments, until
+from faults.hosting import HOLD, FaultHost, environments
 from holdfast.model.state import Level, SessionState
 from holdfast.sdk.client import Host
 from privileged.checkpointing import skip_unless_possible
+from process.waiting import until
 
 CHECKPOINTING = [
+    "before-put_unread",
     "after-put_unread",
     "before-image_saved",
     "after-image_saved",
@@ -43,11 +45,8 @@ _TYPED = "typed ahead"
 @pytest.fixture(scope="module")
 def armed_host() -> Iterator[FaultHost]:
     skip_unless_possible()
-    host = crashing_host()
-    try:
+    with crashing_host() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 @pytest.mark.requirement("M2", "A9", "F1")
@@ -76,6 +75,42 @@ def test_a_restore_cut_off_by_a_kill_leaves_one_session(armed_host: FaultHost, p
     done = armed_host.hold("checkpoint", typed.session, "--end")
     assert done.returncode == 0, done
     typed.crosses(point, "restore")
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.parametrize("point", ["before-bury", "after-bury", "after-release"])
+def test_an_eviction_cut_off_by_a_kill_still_wakes_on_use(point: str) -> None:
+    skip_unless_possible()
+    host = crashing_host()
+    Path(host.home, "config.toml").write_text("idle_movable_s = 1\nidle_warning_s = 3600\n")
+    try:
+        host.up()
+        assert host.hold("run", "-d", "--name", "idle", "--", "bash", "--norc").returncode == 0
+        assert host.hold("wait", "idle", "--for", "prompt", "--timeout", "20").returncode == 0
+        until("it is due", lambda: '"evict"' in host.hold("reap", "--dry-run", "--json").stdout)
+        armed, before = arm(host, point), until("there is a daemon", host.daemon_pid)
+        host.hold("reap")
+        assert not armed.exists(), "it did not come by there"
+        host.wait_new_daemon(before)
+        until("it is asleep", lambda: "asleep" in host.hold("ls").stdout)
+        done = host.hold("exec", "idle", "--", "echo awake")
+        assert done.stdout.strip() == "awake", done.stderr + host.log()[-3000:]
+    finally:
+        host.down()
+
+
+@pytest.mark.requirement("M2")
+def test_a_shutdown_cut_off_by_a_kill_still_brings_its_sessions_back(armed_host: FaultHost) -> None:
+    done = armed_host.hold("run", "-d", "--name", "returns", "--", "bash", "--norc")
+    session = done.stdout.strip()
+    armed, before = arm(armed_host, "after-bury"), until("a daemon", armed_host.daemon_pid)
+    armed_host.hold("down", "--checkpoint")
+    assert not armed.exists(), "it did not come by there"
+    armed_host.wait_new_daemon(before)
+    until("it is asleep", lambda: "asleep" in armed_host.hold("show", session).stdout)
+    assert armed_host.hold("daemon", "restart").returncode == 0
+    until("it is back", lambda: '"epoch": 2' in armed_host.hold("show", session, "--json").stdout)
+    assert armed_host.hold("end", session).returncode == 0
 
 
 # At CRIU's last question, when the checkpoint is stored, the daemon stands still.

@@ -9,22 +9,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from privileged.checkpointing import (
     entries,
+    movable_host,
     put_to_sleep,
     restored,
     said,
     skip_unless_possible,
     started,
-    until,
     until_screen,
 )
 from process.commanding import Hold, keepers
 from process.terminals import Terminal
+from process.waiting import until
 
 HEAP = (
     "import os, sys\nheap = os.urandom({size} << 20)\nprint('ready', flush=True)\n"
@@ -32,19 +34,10 @@ HEAP = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
-    skip_unless_possible()
-
-
 @pytest.fixture
-def hold(_possible: None) -> Iterator[Hold]:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+def hold() -> Iterator[Hold]:
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 def with_heap(hold: Hold, name: str, size: int) -> str:
@@ -58,7 +51,7 @@ def kill_daemon(hold: Hold) -> None:
     """And wait until the supervisor has another one."""
     before = hold.json("doctor")["daemon_pid"]
     os.kill(before, signal.SIGKILL)
-    until(lambda: hold.json("doctor").get("daemon_pid", before) != before, "no other daemon comes")
+    until("no other daemon comes", lambda: hold.json("doctor").get("daemon_pid", before) != before)
 
 
 def under_way(hold: Hold, directory: str) -> bool:
@@ -73,7 +66,7 @@ def under_way(hold: Hold, directory: str) -> bool:
 def test_input_in_the_frozen_window_waits_and_comes_in_order(hold: Hold) -> None:
     with_heap(hold, "busy", 200)
     making = hold.start("checkpoint", "busy")
-    until(lambda: under_way(hold, "checkpointing"), "no checkpoint begins")
+    until("no checkpoint begins", lambda: under_way(hold, "checkpointing"))
     for word in ("first", "second", "third"):
         hold.ok("keys", "busy", *word, "Enter")
     assert making.wait(60) == 0
@@ -89,8 +82,7 @@ def test_input_in_the_frozen_window_waits_and_comes_in_order(hold: Hold) -> None
 @pytest.mark.requirement("S3")
 def test_whoever_is_attached_sees_a_pause(hold: Hold) -> None:
     started(hold, "watched")
-    terminal = Terminal(hold, "attach", "watched")
-    try:
+    with closing(Terminal(hold, "attach", "watched")) as terminal:
         terminal.until_shown("$")
         put_to_sleep(hold, "watched")
         restored(hold, "watched")
@@ -99,8 +91,6 @@ def test_whoever_is_attached_sees_a_pause(hold: Hold) -> None:
         terminal.until_shown("again")
         terminal.type(b"exit\r")
         assert terminal.wait() == 0
-    finally:
-        terminal.close()
 
 
 @pytest.mark.requirement("M2")
@@ -111,7 +101,7 @@ def test_a_daemon_killed_during_a_checkpoint_loses_nothing(
 ) -> None:
     session = with_heap(hold, "killed", 100)
     making = hold.start("checkpoint", "killed", *(("--end",) if ends else ()))
-    until(lambda: under_way(hold, "checkpointing") or making.poll() is not None, "it begins not")
+    until("it begins not", lambda: under_way(hold, "checkpointing") or making.poll() is not None)
     time.sleep(after_s)  # a moment somewhere in it, not an event to wait for
     kill_daemon(hold)
     making.communicate(timeout=60)
@@ -119,7 +109,7 @@ def test_a_daemon_killed_during_a_checkpoint_loses_nothing(
     def settled() -> bool:
         return hold.json("show", "killed")["state"] in ("input", "asleep")
 
-    until(settled, "it is neither alive nor asleep")
+    until("it is neither alive nor asleep", settled)
     info = hold.json("show", "killed")
     assert info["id"] == session
     if info["state"] == "asleep":
@@ -138,12 +128,12 @@ def test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint(
     with_heap(hold, "killed", 100)
     put_to_sleep(hold, "killed")
     restoring = hold.start("restore", "killed")
-    until(lambda: under_way(hold, "restoring") or restoring.poll() is not None, "it begins not")
+    until("it begins not", lambda: under_way(hold, "restoring") or restoring.poll() is not None)
     time.sleep(after_s)  # a moment somewhere in it, not an event to wait for
     kill_daemon(hold)
     restoring.communicate(timeout=60)
     if hold.json("show", "killed")["state"] == "asleep":
-        until(lambda: not keepers(hold.home), "something of it is left")
+        until("something of it is left", lambda: not keepers(hold.home))
         restored(hold, "killed")
     hold.ok("keys", "killed", *"alive", "Enter")
     until_screen(hold, "killed", "got alive 100")
@@ -153,6 +143,7 @@ def test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint(
 
 @pytest.mark.requirement("M2")
 def test_a_disk_that_is_full_leaves_the_session_running(tmp_path: Path) -> None:
+    skip_unless_possible()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "small", tmp_path], check=True)
     hold = Hold(str(tmp_path))
     try:

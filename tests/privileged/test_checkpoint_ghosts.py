@@ -18,11 +18,11 @@ from privileged.checkpointing import (
     restored,
     skip_unless_possible,
     started,
-    until,
     until_screen,
 )
 from process.commanding import Hold
 from process.recorded import host_dies
+from process.waiting import until
 
 MB = 1 << 20
 PAGE = 4096
@@ -181,7 +181,7 @@ def test_what_is_restored_is_the_memory_of_the_freeze(hold: Hold, tmp_path: Path
     assert (made["method"], made["copied_at_once"]) == ("ghost", [])
     assert made["bytes"] > 100 * MB
     went_to = writer.stop()
-    until(lambda: not holders(hold), "a ghost is left over")
+    until("a ghost is left over", lambda: not holders(hold))
     comes_back(hold, "writer")
     was_at = writer.is_right()
     assert went_to - was_at > PAGES // 4, "it wrote little while its memory was read"
@@ -244,13 +244,13 @@ def test_a_daemon_killed_while_it_reads_leaves_no_ghost(hold: Hold, tmp_path: Pa
     writer.begin()
     before = hold.json("doctor")["daemon_pid"]
     making = hold.start("checkpoint", "writer")
-    until(lambda: chunks(hold) > 20, "nothing is stored")
+    until("nothing is stored", lambda: chunks(hold) > 20)
     assert holders(hold), "it is over already"
     os.kill(before, signal.SIGKILL)
     making.communicate(timeout=60)
-    until(lambda: hold.json("doctor").get("daemon_pid", before) != before, "no other daemon comes")
+    until("no other daemon comes", lambda: hold.json("doctor").get("daemon_pid", before) != before)
     left = [pid for pid, stat in processes() if is_holder(stat) and stat.ppid in (1, before)]
-    until(lambda: not any(map(runs, left)), "a ghost outlives its daemon")
+    until("a ghost outlives its daemon", lambda: not any(map(runs, left)))
     writer.stop()
     assert hold.json("checkpoint", "writer")["method"] == "ghost"
     hold.ok("verify", "writer")
@@ -270,7 +270,7 @@ def test_a_ghost_that_is_lost_fails_the_checkpoint_alone(hold: Hold, tmp_path: P
     writer.write(PAGES)
     writer.begin()
     making = hold.start("checkpoint", "writer")
-    until(lambda: chunks(hold) > 20, "nothing is stored")
+    until("nothing is stored", lambda: chunks(hold) > 20)
     (holder,) = holders(hold)
     assert procfs.read(f"/proc/{holder}/oom_score_adj").strip() == b"1000"
     os.kill(holder, signal.SIGKILL)
@@ -291,11 +291,11 @@ def test_a_ghost_is_kept_until_the_next_periodic_checkpoint(hold: Hold, tmp_path
         writer.write(PAGES + 1000 * count, after=PAGES + 1000 * (count - 1))
         made = hold.json("checkpoint", "writer")
         assert made["bytes"] > 100 * MB > 10 * made["bytes_new"]
-    until(lambda: len(holders(hold)) == 1, "those before are not let go")
+    until("those before are not let go", lambda: len(holders(hold)) == 1)
     assert holders(hold) != [first]
     comes_back(hold, "writer")
     assert writer.is_right() == PAGES + 3000
-    until(lambda: not holders(hold), "it outlives its session")
+    until("it outlives its session", lambda: not holders(hold))
 
 
 # The daemon sees a connection in the freeze that was not there before it.

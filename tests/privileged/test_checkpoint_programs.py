@@ -13,17 +13,17 @@ import pytest
 
 from privileged.checkpointing import (
     entries,
+    movable_host,
     program,
     put_to_sleep,
     restored,
     said,
-    skip_unless_possible,
     started,
     there_and_back,
-    until,
     until_screen,
 )
 from process.commanding import Hold
+from process.waiting import until
 
 HEAP = """
 import fcntl, hashlib, mmap, os, random, sys
@@ -82,19 +82,10 @@ sys.stdin.readline()
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
-    skip_unless_possible()
-
-
 @pytest.fixture(scope="module")
-def hold(_possible: None) -> Iterator[Hold]:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+def hold() -> Iterator[Hold]:
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 def run_python(hold: Hold, name: str, program: str) -> None:
@@ -168,8 +159,8 @@ def test_an_editor_with_unsaved_text(hold: Hold, tmp_path: Path) -> None:
     there_and_back(hold, "vim")
     assert hold.ok("screen", "vim") == before
     hold.ok("keys", "vim", *" yet", "Esc", ":", "w", "q", "Enter")
-    until(path.exists, "it was not saved")
-    until(lambda: path.read_text() == "not saved yet\n", "it is not what was typed")
+    until("it was not saved", path.exists)
+    until("it is not what was typed", lambda: path.read_text() == "not saved yet\n")
 
 
 def test_a_build_in_the_middle(hold: Hold, tmp_path: Path) -> None:
@@ -178,7 +169,7 @@ def test_a_build_in_the_middle(hold: Hold, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(f"all: {' '.join(names)}\n{' '.join(names)}:{rule}")
     started(hold, "build")
     hold.ok("keys", "build", *f"{program('make')} -j2 -C {tmp_path}; echo status=$?", "Enter")
-    until(lambda: (tmp_path / "part1").exists(), "the build does not begin")
+    until("the build does not begin", lambda: (tmp_path / "part1").exists())
     put_to_sleep(hold, "build")
     assert not (tmp_path / "part11").exists()
     restored(hold, "build")

@@ -18,12 +18,12 @@ from privileged.checkpointing import (
     skip_unless_possible,
     started,
     there_and_back,
-    until,
     until_screen,
 )
 from process.acting import add_actor
 from process.commanding import Hold
 from process.terminals import Terminal
+from process.waiting import until
 
 # What a shell holds that a person has put there, with the pids of its jobs.
 BASH_STATE = (
@@ -174,12 +174,40 @@ def test_a_line_that_waits_for_approval_while_the_session_sleeps(
     assert [after[each] for each in kept] == [before[each] for each in kept]
     hold.fails("not_permitted", "--as", "bot", "approve", after["id"])
     hold.ok("approve", after["id"])
-    until(log.exists, "what was approved does not run")
-    until(lambda: not doomed.exists(), "it is not removed")
+    until("what was approved does not run", log.exists)
+    until("it is not removed", lambda: not doomed.exists())
     assert said(hold, "gated", f"cat {log}") == "removed"
     blamed = hold.ok("blame", "gated")
     assert "bot" in blamed and bot
     hold.ok("verify", "gated")
+
+
+@pytest.mark.requirement("A8")
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+def test_what_was_decided_after_the_checkpoint_is_not_asked_for_again(
+    hold: Hold, tmp_path: Path, decision: str
+) -> None:
+    """Nor does it happen: what was approved has happened in a life that is not part of this one."""
+    doomed, name = tmp_path / "doomed", f"decided-{decision}"
+    doomed.mkdir()
+    started(hold, name)
+    add_actor(hold, f"bot-{decision}", "execute", name)
+    hold.ok("policy", "set", "starter:hold-destructive", "--session", name)
+    hold("--as", f"bot-{decision}", "send", "--enter", name, f"rm -r {doomed}")
+    (held,) = waiting(hold)
+    older = hold.json("checkpoint", name)
+    hold.ok(decision, held["id"])
+    until("it is not decided", lambda: not waiting(hold))
+    if decision == "approve":
+        until("what was approved does not run", lambda: not doomed.exists())
+        doomed.mkdir()
+    put_to_sleep(hold, name)
+    restored(hold, older["id"])
+    hold.ok("wait", name, "--for", "prompt", "--timeout", "20")
+    assert waiting(hold) == []
+    assert said(hold, name, "echo empty") == "empty", "the line is gone from the prompt"
+    assert doomed.exists()
+    hold.ok("verify", name)
 
 
 def waiting(hold: Hold) -> list[dict[str, Any]]:

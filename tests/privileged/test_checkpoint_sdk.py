@@ -11,7 +11,7 @@ import pytest
 from holdfast import Checkpoint, Movability, RestoreReport, Session, blocking, errors
 from holdfast import Hold as Host
 from holdfast.model.restore import ContinuityKind
-from privileged.checkpointing import entries, skip_unless_possible
+from privileged.checkpointing import entries, movable_host
 from process.acting import add_actor
 from process.commanding import Hold
 from process.sdking import PATIENCE_S, reached, run
@@ -19,13 +19,8 @@ from process.sdking import PATIENCE_S, reached, run
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 async def movable(host: Host, name: str) -> Session:

@@ -10,10 +10,10 @@ import pytest
 
 from privileged.checkpointing import (
     entries,
+    movable_host,
     put_to_sleep,
     restored,
     said,
-    skip_unless_possible,
     started,
     there_and_back,
     until_screen,
@@ -23,19 +23,10 @@ from process.commanding import Hold
 from process.recorded import host_dies
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
-    skip_unless_possible()
-
-
 @pytest.fixture(scope="module")
-def hold(_possible: None) -> Iterator[Hold]:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+def hold() -> Iterator[Hold]:
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 # -- a round trip -----------------------------------------------------------------------------
@@ -115,9 +106,7 @@ def test_programs_are_still_judged_by_the_exec_gate(hold: Hold) -> None:
 
 @pytest.mark.requirement("M2", "M6", "N9")
 def test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint() -> None:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         session = started(hold, "lost")
         said(hold, "lost", "X=kept")
         made = hold.json("checkpoint", "lost")
@@ -131,8 +120,6 @@ def test_a_session_lost_with_its_host_comes_back_from_its_last_checkpoint() -> N
         assert back["restore"]["inputs_lost"] >= 1
         assert said(hold, "lost", "echo $X") == "kept"
         hold.ok("verify", "lost")
-    finally:
-        hold.close()
 
 
 def test_cold_is_a_successor_and_closes_what_was(hold: Hold) -> None:

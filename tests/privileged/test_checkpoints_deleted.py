@@ -14,21 +14,18 @@ from privileged.checkpointing import (
     restored,
     skip_unless_possible,
     started,
-    until,
 )
 from process.commanding import Hold
+from process.waiting import until
 
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
     skip_unless_possible()
-    hold = Hold()
-    (Path(hold.home) / "config.toml").write_text("retention_days = 0.0\nretention_bytes = 1\n")
-    try:
+    with Hold() as hold:
+        (Path(hold.home) / "config.toml").write_text("retention_days = 0.0\nretention_bytes = 1\n")
         hold.ok("up", "-d")
         yield hold
-    finally:
-        hold.close()
 
 
 def chunks(hold: Hold) -> set[Path]:
@@ -96,4 +93,4 @@ def test_checkpoints_go_with_the_session_that_is_pruned(hold: Hold) -> None:
     assert any(path.name == id for path in chunks(hold))
     hold.ok("end", "over")
     hold.ok("prune")
-    until(lambda: all(path.name != id for path in chunks(hold)), "it is still there")
+    until("it is still there", lambda: all(path.name != id for path in chunks(hold)))

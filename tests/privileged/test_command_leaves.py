@@ -36,14 +36,11 @@ def _possible() -> None:
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "bot", "execute", "--all")
         add_actor(hold, "otto", "execute", "--all")
         yield hold
-    finally:
-        hold.close()
 
 
 def lab(hold: Hold, name: str, kind: str = "bash") -> str:

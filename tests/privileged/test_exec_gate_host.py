@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.seccomp import filter as seccomp
+from process.waiting import until
 
 EXECS = 2000
 NO_DATES = """

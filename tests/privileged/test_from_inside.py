@@ -17,7 +17,7 @@ import pytest
 from holdfast.adapters.halt import cgroup
 from process.acting import add_actor, key_file
 from process.commanding import HOLD, Hold
-from process.own_relay import until
+from process.waiting import until
 
 _SETSID = "import os, sys\nif os.fork(): os.waitpid(-1, 0); sys.exit()\nos.setsid()\n"
 # Forks twice and leads a kernel session of its own; its first child has ended before it connects.
@@ -41,15 +41,12 @@ def _possible() -> None:
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
     """A host with an agent, otto, that may execute in every session."""
-    hold = Hold()
-    hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
-    try:
+    with Hold() as hold:
+        hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
         hold.ok("up", "-d")
         hold("host", "--relay", "http://127.0.0.1:9")  # nobody is there; invites need one
         add_actor(hold, "otto", "execute", "--all")
         yield hold
-    finally:
-        hold.close()
 
 
 def lab(hold: Hold, name: str, level: str = "contained", *options: str) -> str:
@@ -70,7 +67,7 @@ def role(hold: Hold, actor: str) -> list[str]:
 
 
 def written(path: Path) -> str:
-    return until(f"{path.name} is written", lambda: path.exists() and path.read_text()) or ""
+    return until(f"{path.name} is written", lambda: path.read_text() if path.exists() else "")
 
 
 SENSITIVE = (
@@ -449,9 +446,8 @@ def test_a_host_is_not_started_from_inside_its_own_session(level: str, tmp_path:
     said, go = tmp_path / "said", tmp_path / "go"
     os.mkfifo(go)
     said.touch()
-    hold = Hold()
-    hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
-    try:
+    with Hold() as hold:
+        hold.env["PATH"] = f"{Path(HOLD).parent}:{hold.env['PATH']}"
         hold.ok("up", "-d")
         name = lab(hold, "starter", level)
         tries = "read _; hold up -d; hold ls; hold run -d -- cat; echo tried"
@@ -466,8 +462,6 @@ def test_a_host_is_not_started_from_inside_its_own_session(level: str, tmp_path:
         assert len(lines) == 3 and all("in a terminal that is not in" in each for each in lines)
         hold.ok("up", "-d")
         assert by(hold, "", name, "echo still here").stdout.strip() == "still here"
-    finally:
-        hold.close()
 
 
 def test_a_link_of_a_user_hides_no_directory_of_others(hold: Hold) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -24,12 +25,9 @@ def theatre() -> Iterator[Theatre]:
     why = cgroup.unavailable()
     if why:
         pytest.skip(f"needs cgroup v2: {why}")
-    theatre = Theatre(Hold())
-    try:
+    with closing(Theatre(Hold())) as theatre:
         build(theatre)
         yield theatre
-    finally:
-        theatre.close()
 
 
 @pytest.mark.requirement("A7", "M8")

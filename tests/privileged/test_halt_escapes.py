@@ -37,12 +37,9 @@ def _possible() -> None:
 
 @pytest.fixture
 def hold() -> Iterator[Hold]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture

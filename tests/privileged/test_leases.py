@@ -58,12 +58,9 @@ def host() -> Iterator[LeasedHost]:
 
 @contextmanager
 def leased(coordination: str = "", lease_s: float = LEASE_S) -> Iterator[LeasedHost]:
-    host = LeasedHost(coordination, lease_s)
-    try:
+    with LeasedHost(coordination, lease_s) as host:
         host.ok("up", "-d", "--no-relay")
         yield host
-    finally:
-        host.close()
 
 
 @contextmanager
@@ -216,15 +213,12 @@ def test_a_terminal_and_a_command_that_is_waited_for_are_told_why_they_end(
     host.ok("wait", "r", "--for", "prompt", "--timeout", "20")
     with host.start("exec", "r", "--", "echo begun; sleep 1000") as waiting:
         assert waiting.stdout is not None and waiting.stdout.readline() == b"begun\n"
-        terminal = Terminal(host, "attach", "--observe", "r")
-        try:
+        with contextlib.closing(Terminal(host, "attach", "--observe", "r")) as terminal:
             terminal.until(b"begun")
             with host.cut_off():
                 terminal.until(b"its host lost its lease")
                 assert terminal.wait() == 0
                 _, complaint = waiting.communicate(timeout=PATIENCE_S)
-        finally:
-            terminal.close()
         assert b"(fenced)" in complaint and waiting.returncode == 75
     counter = Path(host.files, "after")
     soon(lambda: host.epoch("r") == 2, "no new epoch")
@@ -457,9 +451,8 @@ def test_the_lease_is_given_back_at_the_end(host: LeasedHost) -> None:
 
 @pytest.mark.requirement("F1", "F2", "F5")
 def test_nobody_is_routed_to_it_from_afar_while_it_is_fenced() -> None:
-    far = Faraway()
-    host, client = far.host, far.client
-    try:
+    with contextlib.closing(Faraway()) as far:
+        host, client = far.host, far.client
         settings = Path(host.home, "config.toml")
         settings.write_text(f"{settings.read_text()}lease_s = {LEASE_S}\n")
         host.ok("daemon", "restart")
@@ -481,8 +474,6 @@ def test_nobody_is_routed_to_it_from_afar_while_it_is_fenced() -> None:
         client.ok("send", "box/r", "after")
         client.ok("wait", "box/r", "--for", "text:after", "--timeout", "20")
         assert "x" not in host.ok("screen", "r")
-    finally:
-        far.close()
 
 
 # -- NATS -------------------------------------------------------------------------------------

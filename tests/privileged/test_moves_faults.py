@@ -22,10 +22,11 @@ from holdfast.sdk.client import Host
 from holdfast.wire.host_link import LinkTicket
 from holdfast.wire.messages.host_links import GetTicket, TicketGiven
 from holdfast.wire.messages.moving import Move, SessionMoved
-from privileged.checkpointing import skip_unless_possible, started, until
+from privileged.checkpointing import skip_unless_possible, started
 from privileged.moving import Typist, lives, two_hosts
 from process.commanding import Hold
 from process.relaying import RelayProcess
+from process.waiting import until
 
 SEED = 15
 _RUNS = 6  # of each kind
@@ -79,7 +80,7 @@ class Faults:
             fault(pids[each])
         out, err = command.communicate(timeout=_SETTLES_S)
         self.settles(f"{moment_s:.2f} s, {hits}: {out!r} {err!r}")
-        until(lambda: self.typist.typed > before or bool(self.typist.failure), "nothing is typed")
+        until("nothing is typed", lambda: self.typist.typed > before or bool(self.typist.failure))
         assert not self.typist.failure, self.typist.failure
         return (out + err).decode()
 
@@ -102,7 +103,7 @@ class Faults:
         self.typist.join()
         assert not self.typist.failure, self.typist.failure
         typed = [str(number) for number in range(1, self.typist.typed + 1)]
-        until(lambda: len(self.read()) >= len(typed), "not all that was typed is read")
+        until("not all that was typed is read", lambda: len(self.read()) >= len(typed))
         assert self.read() == typed, f"{_difference(typed, self.read())}\n{self.story()}"
         self.source.ok("verify", self.session)
         self.lines.unlink()
@@ -166,7 +167,7 @@ def test_a_relay_that_dies_at_any_moment_of_a_move_over_it_costs_no_life_and_no_
             each.ok("host", "--relay", relay.url)
         for _ in range(_RUNS):
             for each in hosts:
-                until(partial(_is_reached, each), "the relay is not reached")
+                until("the relay is not reached", partial(_is_reached, each))
             with ThreadPoolExecutor(1) as pool:
                 ends = (faults.source, faults.session, faults.target)
                 moving = pool.submit(moved_over_a_relay, *ends)

@@ -19,9 +19,9 @@ from faults.hosting import (
     command_line,
     process_key,
     resident_bytes,
-    until,
 )
 from holdfast.model.state import Level
+from process.waiting import until
 
 LIMIT = 400 << 20  # a daemon takes 80 MiB, and a command 40
 _RAISED = 500  # of the host from its start: lowered again by whom it protects, whoever that is
@@ -65,11 +65,8 @@ def limited() -> Iterator[Path]:
 
 @pytest.fixture
 def host() -> Iterator[FaultHost]:
-    host = FaultHost()
-    try:
+    with FaultHost() as host:
         yield host.up()
-    finally:
-        host.down()
 
 
 def _members(group: Path) -> list[str]:
@@ -99,8 +96,7 @@ def _score(pid: int) -> int:
 def test_out_of_memory_the_kernel_ends_the_program_that_took_it(
     limited: Path, level: Level
 ) -> None:
-    host = FaultHost()
-    try:
+    with FaultHost() as host:
         subprocess.run(
             [HOLD, "up", "-d"],
             env=host.environment,
@@ -128,8 +124,6 @@ def test_out_of_memory_the_kernel_ends_the_program_that_took_it(
         living = {key for key in keys if key is not None and process_key(key.pid) == key}
         assert len(living) >= len(keys) - 1, "all but the keeper of what ended"
         assert client.show("bystander").pid == bystander.pid
-    finally:
-        host.down()
 
 
 def _kills(group: Path) -> int:

@@ -8,20 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from privileged.checkpointing import entries, said, skip_unless_possible, started, until
+from privileged.checkpointing import entries, movable_host, said, started
 from process.commanding import Hold
 from process.recorded import add_actor
+from process.waiting import until
 
 
 @pytest.fixture
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 def checkpointed(hold: Hold, name: str) -> int:
@@ -33,16 +29,16 @@ def test_it_is_checkpointed_in_its_interval_while_something_happens(hold: Hold) 
     words = ("--level", "movable", "--checkpoint-every", "5s", "--", "bash", "--norc")
     hold.ok("run", "-d", "--name", "work", *words)
     hold.ok("wait", "work", "--for", "prompt", "--timeout", "20")
-    until(lambda: checkpointed(hold, "work") == 1, "there is no first one")
+    until("there is no first one", lambda: checkpointed(hold, "work") == 1)
     (entry,) = entries(hold, "work", "checkpointed")
     assert (entry["actor"], entry["body"]["note"]) == ("", "periodic")
     for count in (2, 3, 4):
         said(hold, "work", f"SEEN={count}")
-        until(lambda: checkpointed(hold, "work") == count, f"there is no number {count}")  # noqa: B023
+        until(f"there is no number {count}", lambda: checkpointed(hold, "work") == count)  # noqa: B023
     assert len(hold.json("checkpoints", "work")) == 2, "the latest two are kept"
     # Nothing happens any longer, for more than two intervals.
     over = time.monotonic() + 12
-    until(lambda: time.monotonic() > over, "time stands still")
+    until("time stands still", lambda: time.monotonic() > over)
     assert checkpointed(hold, "work") == 4
     assert said(hold, "work", "echo $SEEN") == "4"
 
@@ -53,7 +49,7 @@ def test_falling_idle_is_a_reason_for_one(hold: Hold) -> None:
     hold.ok("run", "-d", "--name", "work", *words)
     hold.ok("wait", "work", "--for", "prompt", "--timeout", "20")
     said(hold, "work", "KEPT=yes")
-    until(lambda: checkpointed(hold, "work") == 1, "it fell idle, and there is none")
+    until("it fell idle, and there is none", lambda: checkpointed(hold, "work") == 1)
 
 
 def test_an_interval_needs_a_movable_session_and_some_seconds(hold: Hold) -> None:
@@ -72,7 +68,7 @@ def test_a_host_that_is_stopped_for_a_shutdown_brings_its_sessions_back(hold: Ho
     assert done.returncode != 0 and "plain was not checkpointed" in done.stderr
 
     hold.ok("up", "-d")
-    until(lambda: hold.json("show", "work")["state"] == "prompt", "it does not come back")
+    until("it does not come back", lambda: hold.json("show", "work")["state"] == "prompt")
     woken = hold.json("show", "work")
     assert (woken["id"], woken["epoch"]) == (session, 2)
     assert said(hold, "work", "echo $KEPT $$") == f"yes {pid}"

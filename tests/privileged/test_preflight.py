@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def findings(found: Movability) -> list[MoveFinding]:
     return [finding for process in found.processes for finding in process.findings]
 
 
-def until_found(session: Observed, what: str) -> MoveFinding:
+def until(session: Observed, what: str) -> MoveFinding:
     seen: list[MoveFinding] = []
 
     def holds() -> bool:
@@ -113,7 +114,7 @@ MADE = {
 @pytest.mark.parametrize("what", MADE)
 def test_what_a_program_made_is_found(sessions: Sessions, what: str) -> None:
     session = program(sessions, MADE[what])
-    found = until_found(session, what)
+    found = until(session, what)
     assert found.verdict is MoveVerdict.BLOCKS
     assert not looked(session).movable
 
@@ -125,7 +126,7 @@ def test_an_io_uring_that_is_only_mapped_is_found(sessions: Sessions) -> None:
         "fd = call(425, 8, ctypes.create_string_buffer(256)); assert fd >= 0\n"
         "assert call(9, None, 4096, 3, 1, fd, ctypes.c_long(0x10000000)) != -1; os.close(fd)",
     )
-    assert until_found(session, "mapped: io_uring").verdict is MoveVerdict.BLOCKS
+    assert until(session, "mapped: io_uring").verdict is MoveVerdict.BLOCKS
 
 
 @pytest.mark.requirement("M3")
@@ -165,7 +166,7 @@ def test_a_traced_process_is_found_until_it_is_let_go(sessions: Sessions) -> Non
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         "assert libc.ptrace(0x4206, child, None, None) == 0",
     )
-    assert until_found(session, "traced by").verdict is MoveVerdict.BLOCKS
+    assert until(session, "traced by").verdict is MoveVerdict.BLOCKS
 
 
 def test_a_process_that_waits_in_the_kernel_is_found(sessions: Sessions) -> None:
@@ -180,7 +181,7 @@ def test_a_process_that_waits_in_the_kernel_is_found(sessions: Sessions) -> None
         "    if pid == 0:\n        libc.sleep(1000)\n"
         "time.sleep(0)",
     )
-    assert until_found(session, "waits in the kernel").verdict is MoveVerdict.BLOCKS
+    assert until(session, "waits in the kernel").verdict is MoveVerdict.BLOCKS
 
 
 def test_a_program_under_a_terminal_inside_is_found(sessions: Sessions) -> None:
@@ -192,7 +193,7 @@ def test_a_program_under_a_terminal_inside_is_found(sessions: Sessions) -> None:
         "    if os.fork() == 0:\n        os.setpgid(0, 0)\n"
         "    time.sleep(1000)",
     )
-    found = until_found(session, "terminal of another program")
+    found = until(session, "terminal of another program")
     assert found.verdict is MoveVerdict.RESETS
     assert looked(session).movable
     assert len(findings(looked(session))) == 1, "the first process in it gets it back"
@@ -218,8 +219,7 @@ def test_programs_in_use_are_known_with_their_builds(sessions: Sessions) -> None
 @pytest.mark.requirement("M2")
 def test_hold_can_move_answers_for_a_session_of_the_host(sessions: Sessions) -> None:
     """`sessions` only for its reasons to skip."""
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         hold.ok("run", "-d", "--name", "quiet", "--level", "contained", "--", "sleep", "1000")
         hold.ok("run", "-d", "--name", "low", "--level", "plain", "--", "sleep", "1000")
@@ -234,14 +234,11 @@ def test_hold_can_move_answers_for_a_session_of_the_host(sessions: Sessions) -> 
         assert low["findings"][0]["what"] == "level plain"
         said = hold.ok("can-move", "low")
         assert "low cannot be moved" in said and "to do: start the session again" in said
-    finally:
-        hold.close()
 
 
 def test_a_machine_that_was_joined_is_compared_too(sessions: Sessions) -> None:
     """The same machine, by another host: it has the same programs. Rights are asked for there."""
-    far = Faraway(host=Hold())
-    try:
+    with closing(Faraway(host=Hold())) as far:
         far.client.ok("up", "-d", "--no-relay")
         far.client.ok("run", "-d", "--name", "here", "--level", "contained", "--", "sleep", "1000")
         alone = json.loads(far.client.ok("can-move", "here", "--json"))
@@ -254,5 +251,3 @@ def test_a_machine_that_was_joined_is_compared_too(sessions: Sessions) -> None:
         guest.ok("run", "-d", "--name", "mine", "--", "sleep", "1000")
         guest.fails("not_permitted", "can-move", "mine", "--to", "box")
         guest.close()
-    finally:
-        far.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from privileged.checkpointing import skip_unless_possible, until_screen
+from privileged.checkpointing import movable_host, until_screen
 from privileged.test_preflight import CALL, MADE, STAY
 from process.commanding import Hold
 
@@ -33,13 +33,8 @@ MOVABLE = {
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 def started(hold: Hold, name: str, code: str) -> None:

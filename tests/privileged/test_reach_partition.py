@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,11 +131,8 @@ class Scene:
 
 @contextmanager
 def scene(directory: Path, guests: Guests, lease_s: float) -> Iterator[Scene]:
-    made = Scene(directory, guests, lease_s)
-    try:
+    with closing(Scene(directory, guests, lease_s)) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from process.commanding import HOLD, PATIENCE_S, Hold
-from process.own_relay import Relayed, listens, until
-from process.waiting import wait_ended
+from process.own_relay import Relayed, listens
+from process.waiting import until, wait_ended
 
 NOBODY = pwd.getpwnam("nobody").pw_uid
 
@@ -113,8 +113,7 @@ def test_where_its_program_is_in_roots_home_it_is_nobody_and_sees_nothing_else_t
     elsewhere: Hold,
 ) -> None:
     """Here the interpreter often is; where it is not, there is nothing to hide."""
-    host = Relayed()
-    try:
+    with Relayed() as host:
         host.up()
         relay = host.relay_pid()
         assert users_of(relay) == {NOBODY}, Path(host.home, "host.log").read_text()
@@ -125,13 +124,10 @@ def test_where_its_program_is_in_roots_home_it_is_nobody_and_sees_nothing_else_t
         assert elsewhere.json("--on", "box", "ls") == []
         with urllib.request.urlopen(host.own(), timeout=PATIENCE_S) as page:
             assert b"<html" in page.read().lower()
-    finally:
-        host.close()
 
 
 def test_where_no_namespace_is_to_be_had_it_stays_and_says_why() -> None:
-    host = Relayed()
-    try:
+    with Relayed() as host:
         without = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
         done = subprocess.run(
             [*without, HOLD, "up", "-d"], env=host.env, capture_output=True, timeout=PATIENCE_S
@@ -144,8 +140,6 @@ def test_where_no_namespace_is_to_be_had_it_stays_and_says_why() -> None:
             assert "cannot have a mount namespace" in log
         else:
             assert users == {NOBODY}
-    finally:
-        host.close()
 
 
 def closed_above(place: Path) -> Path | None:

@@ -3,6 +3,7 @@ meanwhile: the name it got, the policies it is under, who was revoked, who start
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,33 +12,25 @@ import pytest
 
 from privileged.checkpointing import (
     entries,
+    movable_host,
     put_to_sleep,
     restored,
-    skip_unless_possible,
     started,
-    until,
 )
 from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
+from process.terminals import Terminal
+from process.waiting import until
 
 # Enough that a restore of it takes longer than a command needs to arrive.
 _LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _possible() -> None:
-    skip_unless_possible()
-
-
 @pytest.fixture(scope="module")
-def hold(_possible: None) -> Iterator[Hold]:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+def hold() -> Iterator[Hold]:
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.mark.requirement("S2")
@@ -104,9 +97,7 @@ def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
 @pytest.mark.requirement("A9", "N9")
 @pytest.mark.parametrize("instead", ["revive", "acknowledge"])
 def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> None:
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         session = _slow(hold, "slow")
         hold.json("checkpoint", "slow")
         host_dies(hold)
@@ -114,8 +105,6 @@ def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> No
         restoring = _begun(hold, session)
         assert "being restored" in hold.fails("restore_failed", instead, session)
         _check_it_alone_lives(hold, session, restoring)
-    finally:
-        hold.close()
 
 
 @pytest.mark.requirement("M2", "A9")
@@ -123,14 +112,57 @@ def test_it_runs_although_whoever_asked_for_the_restore_is_gone(hold: Hold) -> N
     session = _slow(hold, "left")
     put_to_sleep(hold, "left")
     restoring = _begun(hold, session)
-    until(lambda: Path(f"{hold.home}/run/keepers/{session}.sock").exists(), "it is not restored")
+    until("it is not restored", lambda: Path(f"{hold.home}/run/keepers/{session}.sock").exists())
     restoring.kill()
     restoring.wait()
-    until(lambda: not _restores(hold), "it is restored, or not")
+    until("it is restored, or not", lambda: not _restores(hold))
     if hold.json("show", session)["state"] == "asleep":
         restored(hold, session)
     hold.ok("send", session, "--enter", "x")
     hold.ok("wait", session, "--for", "exit", "--timeout", "20")
+
+
+@pytest.mark.requirement("M9")
+@pytest.mark.parametrize("how", ["keys", "attach"])
+def test_whoever_needs_it_while_it_is_restored_waits_for_that(hold: Hold, how: str) -> None:
+    session = _slow(hold, f"needed-{how}")
+    put_to_sleep(hold, session)
+    restoring = _begun(hold, session)
+    terminal = Terminal(hold, "attach", session) if how == "attach" else None
+    try:
+        if terminal is None:
+            hold.ok("keys", session, "x", "Enter")
+        _, complaint = restoring.communicate(timeout=PATIENCE_S)
+        assert restoring.returncode == 0, complaint
+        if terminal is not None:
+            terminal.until_shown("ready")
+            terminal.type(b"x\r")
+            assert terminal.wait() == 0
+    finally:
+        if terminal is not None:
+            terminal.close()
+    hold.ok("wait", session, "--for", "exit", "--timeout", "20")
+
+
+@pytest.mark.requirement("A8")
+def test_what_was_put_to_sleep_for_an_actor_that_is_unknown_says_why_it_stays_asleep() -> None:
+    hold = Hold()
+    try:
+        hold.ok("up", "-d")
+        session = started(hold, "governed")
+        hold.ok("policy", "set", "starter:hold-destructive", "--session", "governed")
+        hold.ok("down", "--checkpoint")
+        tombstone = Path(hold.home, "sessions", session, "tombstone.json")
+        stored = json.loads(tombstone.read_text())
+        assert stored["returns_for"]
+        tombstone.write_text(json.dumps({**stored, "returns_for": session}))
+        hold.ok("up", "-d")
+        log = Path(hold.home, "host.log")
+        until("it is not tried", lambda: "governed stays asleep" in log.read_text())
+        assert "has no rights here" in log.read_text()
+        assert restored(hold, "governed")["epoch"] == 2
+    finally:
+        hold.close()
 
 
 def _slow(hold: Hold, name: str) -> str:
@@ -142,7 +174,7 @@ def _slow(hold: Hold, name: str) -> str:
 def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
     """A restore of it, which takes a while."""
     restoring = hold.start("restore", session)
-    until(lambda: _restores(hold), "no restore begins")
+    until("no restore begins", lambda: _restores(hold))
     return restoring
 
 

@@ -13,7 +13,7 @@ from holdfast.adapters.sqlite.coordination import SqliteCoordination
 from holdfast.model.ids import SessionId
 from holdfast.model.lease import LeaseRecord
 from holdfast.wire.coordination import lease_key, pack_lease, unpack_lease
-from privileged.checkpointing import entries, restored, said, skip_unless_possible
+from privileged.checkpointing import entries, movable_host, restored, said
 from process.acting import add_actor
 from process.commanding import Hold
 from process.recorded import host_dies
@@ -23,13 +23,8 @@ OTHER = (b"\1" * 32).hex()
 
 @pytest.fixture
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
 
 
 def lost_with_its_host(hold: Hold) -> str:

@@ -5,25 +5,31 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from privileged.checkpointing import skip_unless_possible, until
+from privileged.checkpointing import movable_host
 from process.commanding import Hold
+from process.waiting import until
 
 COUNTER = str(Path(__file__).resolve().parents[2] / "examples" / "keep_a_counter.py")
 
 
 @pytest.fixture
 def hold() -> Iterator[Hold]:
-    skip_unless_possible()
-    hold = Hold()
-    try:
-        hold.ok("up", "-d")
+    with movable_host() as hold:
         yield hold
-    finally:
-        hold.close()
+
+
+def went_on(hold: Hold) -> list[str]:
+    """From which count, each time."""
+    return re.findall(r"goes on at (\d+)", hold.ok("tail", "counter"))
+
+
+def went_on_so_often(hold: Hold, times: int) -> bool:
+    return len(went_on(hold)) == times
 
 
 @pytest.mark.requirement("M2")
@@ -36,10 +42,7 @@ def test_a_program_in_a_namespace_is_asked_and_goes_on(hold: Hold, level: str) -
         assert hold.json("checkpoint", "counter", "--end")["kind"] == "application"
         done = hold.json("restore", "counter")
         assert (done["id"], done["epoch"], done["level"]) == (session, epoch, level)
-        until(
-            lambda: len(re.findall(r"goes on at \d+", hold.ok("tail", "counter"))) == epoch - 1,  # noqa: B023
-            "it does not go on",
-        )
-    points = [int(each) for each in re.findall(r"goes on at (\d+)", hold.ok("tail", "counter"))]
+        until("it does not go on", partial(went_on_so_often, hold, epoch - 1))
+    points = [int(each) for each in went_on(hold)]
     assert 5 <= points[0] <= points[1]
     assert hold.json("verify", session)["verdict"] == "intact"

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from process import warm
 
@@ -97,6 +97,12 @@ class Hold:
         deadline = time.monotonic() + PATIENCE_S
         while self.json("show", name)["size"] != {"cols": cols, "rows": rows}:
             assert time.monotonic() < deadline, "the session does not follow its terminal"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Nothing stays: asked first, then told by signal, and the directory goes too."""

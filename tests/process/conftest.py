@@ -12,19 +12,13 @@ from process.commanding import Hold
 @pytest.fixture(scope="module")
 def host_home() -> Iterator[Hold]:
     """A host that the tests of one module share; each test names its sessions its own way."""
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture
 def fresh_home() -> Iterator[Hold]:
     """A home with no host yet, for tests that start and stop one."""
-    hold = Hold()
-    try:
+    with Hold() as hold:
         yield hold
-    finally:
-        hold.close()

@@ -126,11 +126,8 @@ def _become_keeper(
 
 @contextlib.contextmanager
 def kept(script: str, capacity: int = CAPACITY) -> Iterator[Kept]:
-    session = Kept(script, capacity)
-    try:
+    with contextlib.closing(Kept(script, capacity)) as session:
         yield session
-    finally:
-        session.close()
 
 
 @contextlib.contextmanager

@@ -7,13 +7,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
 
 _POLICY = """
 import json, os, time
@@ -121,13 +120,3 @@ class GatedHold(Hold):
 
     def lines_asked(self) -> list[str]:
         return [each["text"] for each in self.asked() if each["kind"] == "line"]
-
-
-def until(what: str, true: Any) -> Any:
-    """What it gives, once that is something."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if found := true():
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"not in time: {what}")

@@ -6,13 +6,11 @@ import os
 import re
 import signal
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from process.commanding import PATIENCE_S, Hold
-from process.waiting import children_of, wait_ended
+from process.commanding import Hold
+from process.waiting import children_of, until, wait_ended
 
 T = TypeVar("T")
 
@@ -67,15 +65,6 @@ class Relayed(Hold):
         super().close()
         left = _with_words(f"{self.home}/relay.sqlite")
         assert not left, "a relay was left"
-
-
-def until(what: str, look: Callable[[], T]) -> T:
-    """The first true thing `look` gives."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := look()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return found
 
 
 def listens(port: int) -> bool:

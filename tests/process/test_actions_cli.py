@@ -288,15 +288,12 @@ def test_the_same_key_runs_once_and_gives_the_same_trace(shell: Shell) -> None:
     assert "(invalid_argument)" in done.stderr and "another command line" in done.stderr
 
 
-def test_a_key_of_an_exec_is_no_action(host_home: Hold, shell: Shell) -> None:
-    async def both() -> None:
-        async with reached(host_home) as host:
-            session = await host.session(shell.name)
-            await session.submit("echo one", key="k")
-            with pytest.raises(errors.InvalidArgument, match="no action"):
-                await session.act("echo one", intent="again", key="k")
-
-    run(both())
+async def test_a_key_of_an_exec_is_no_action(host_home: Hold, shell: Shell) -> None:
+    async with reached(host_home) as host:
+        session = await host.session(shell.name)
+        await session.submit("echo one", key="k")
+        with pytest.raises(errors.InvalidArgument, match="no action"):
+            await session.act("echo one", intent="again", key="k")
 
 
 # -- refusals and retries ---------------------------------------------------------------------
@@ -316,27 +313,24 @@ def _refusals() -> Iterator[asyncio.Event]:
         yield refused
 
 
-def test_a_busy_shell_refuses_and_a_retry_gets_through(host_home: Hold, shell: Shell) -> None:
+async def test_a_busy_shell_refuses_and_a_retry_gets_through(host_home: Hold, shell: Shell) -> None:
     fifo = shell.directory / "fifo"
     os.mkfifo(fifo)
     shell.hold.ok("send", shell.name, "--enter", f"read x < {fifo}")
 
-    async def retried() -> None:
-        async with reached(host_home) as host:
-            session = await host.session(shell.name)
-            with open(fifo, "w") as release, _refusals() as refused:  # it opens once it is read
-                with pytest.raises(errors.SessionBusy):
-                    await session.act("true", intent="at once or never")
-                assert not refused.is_set()
-                retry = {"times": 10, "backoff_s": 0.05}
-                waiting = asyncio.create_task(session.act("echo hi", intent="soon", retry=retry))
-                await refused.wait()
-                release.write("go\n")
-            done = await waiting
-            assert (done.output, done.ok) == ("hi\n", True)
-            assert done.trace.retries and set(done.trace.retries) == {"session_busy"}
-
-    run(retried())
+    async with reached(host_home) as host:
+        session = await host.session(shell.name)
+        with open(fifo, "w") as release, _refusals() as refused:  # it opens once it is read
+            with pytest.raises(errors.SessionBusy):
+                await session.act("true", intent="at once or never")
+            assert not refused.is_set()
+            retry = {"times": 10, "backoff_s": 0.05}
+            waiting = asyncio.create_task(session.act("echo hi", intent="soon", retry=retry))
+            await refused.wait()
+            release.write("go\n")
+        done = await waiting
+        assert (done.output, done.ok) == ("hi\n", True)
+        assert done.trace.retries and set(done.trace.retries) == {"session_busy"}
 
 
 @pytest.mark.requirement("G4")
@@ -494,27 +488,24 @@ def test_an_actor_without_actions_has_no_score(host_home: Hold) -> None:
 # -- the SDK ----------------------------------------------------------------------------------
 
 
-def test_the_sdk_acts_and_gives_the_trace(host_home: Hold, shell: Shell) -> None:
-    async def act() -> None:
-        async with reached(host_home) as host:
-            session: Session = await host.session(shell.name)
-            done = await session.act(
-                ["sh", "-c", "echo 'a  b' | tee out"], intent="say it", expect={"files": ["out"]}
-            )
-            assert (done.status, done.ok, done.score, done.output) == (0, True, 1.0, "a  b\n")
-            assert await session.trace(done.id) == done.trace
-            failed = await session.act("echo > stray; false", intent="fail")
-            assert not failed.ok and failed.status == 1 and failed.score == 0.25
-            with pytest.raises(errors.InvalidArgument, match=r"action\.expect\.prots"):
-                await session.act("true", intent="typo", expect={"prots": [80]})
-            with pytest.raises(errors.TimedOut):
-                await session.act("sleep 1000", intent="wait", key="slow", timeout=0.2)
-            assert (await session.trace("slow", wait=False)).state == "running"
-            await session.keys("C-c")
-            assert (await session.trace("slow")).status == 130
-            assert (await host.score()).totals.actions >= 3
-
-    run(act())
+async def test_the_sdk_acts_and_gives_the_trace(host_home: Hold, shell: Shell) -> None:
+    async with reached(host_home) as host:
+        session: Session = await host.session(shell.name)
+        done = await session.act(
+            ["sh", "-c", "echo 'a  b' | tee out"], intent="say it", expect={"files": ["out"]}
+        )
+        assert (done.status, done.ok, done.score, done.output) == (0, True, 1.0, "a  b\n")
+        assert await session.trace(done.id) == done.trace
+        failed = await session.act("echo > stray; false", intent="fail")
+        assert not failed.ok and failed.status == 1 and failed.score == 0.25
+        with pytest.raises(errors.InvalidArgument, match=r"action\.expect\.prots"):
+            await session.act("true", intent="typo", expect={"prots": [80]})
+        with pytest.raises(errors.TimedOut):
+            await session.act("sleep 1000", intent="wait", key="slow", timeout=0.2)
+        assert (await session.trace("slow", wait=False)).state == "running"
+        await session.keys("C-c")
+        assert (await session.trace("slow")).status == 130
+        assert (await host.score()).totals.actions >= 3
 
 
 def test_blocking_programs_have_the_same(host_home: Hold, shell: Shell) -> None:
@@ -548,11 +539,8 @@ def _first_answer(host: Host, io: Any, request: Act) -> object:
     from holdfast.sdk.client_core.client_machine import finish
     from holdfast.sdk.client_core.exec_reader import ExecReader
 
-    reader = ExecReader(io, request)
-    try:
+    with contextlib.closing(ExecReader(io, request)) as reader:
         return finish(reader.next())
-    finally:
-        reader.close()
 
 
 # -- other shells -----------------------------------------------------------------------------

@@ -41,13 +41,10 @@ RELAY = "http://127.0.0.1:9"  # nothing answers there, and nothing here needs it
 
 @pytest.fixture(scope="module")
 def host_home() -> Iterator[Hold]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         Path(hold.home, "config.toml").write_text(f'relays = ["{RELAY}"]\nrelay = "off"\n')
         hold.ok("up", "-d")
         yield hold
-    finally:
-        hold.close()
 
 
 # -- invites --------------------------------------------------------------------------------------
@@ -322,8 +319,7 @@ def test_a_grant_may_be_in_a_file_and_needs_no_host_to_be_handed_on(host_home: H
     assert "read" in said and session in said
     assert Path(path).stat().st_mode & 0o777 == 0o600
     showing(host_home, "filed-agent", path).ok("screen", session)
-    elsewhere = Hold()
-    try:
+    with Hold() as elsewhere:
         keys = Path(elsewhere.home, "actor-keys")
         keys.mkdir()
         source = Path(host_home.home, "actor-keys", "filer.key")
@@ -333,8 +329,6 @@ def test_a_grant_may_be_in_a_file_and_needs_no_host_to_be_handed_on(host_home: H
         assert chain_of_text(made).last.reach.steps == (f"session:{session}",)
         elsewhere.env["HOLDFAST_GRANT"] = ""
         elsewhere.fails("invalid_argument", *words[:-2])
-    finally:
-        elsewhere.close()
     showing(host_home, "filed-agent", made).ok("screen", session)
 
 

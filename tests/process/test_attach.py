@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.model.size import Size
 from process.commanding import Hold
-from process.gating import until
 from process.terminals import SIZE, Terminal
+from process.waiting import until
 
 DETACH = b"\x1cd"
 Open = Callable[..., Terminal]

@@ -22,13 +22,10 @@ from process.recorded import add_actor, log
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "bot")
         yield hold
-    finally:
-        hold.close()
 
 
 def printed(hold: Hold, session: str) -> bytes:

@@ -15,8 +15,8 @@ from holdfast.model.ids import SessionId
 from holdfast.sdk.client import Host
 from process.acting import add_actor
 from process.commanding import Hold
-from process.own_relay import until
 from process.terminals import Terminal
+from process.waiting import until
 
 
 def start_time(pid: int) -> str:

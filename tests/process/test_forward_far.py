@@ -9,6 +9,7 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -87,8 +88,7 @@ def test_the_journal_of_the_other_machine_names_the_device(faraway: Faraway) -> 
 
 def test_a_device_that_is_revoked_is_cut_off_at_once(faraway: Faraway) -> None:
     port = server(faraway.client, "cut", "echo", on="box")
-    guest = faraway.another_client(role="execute")
-    try:
+    with closing(faraway.another_client(role="execute")) as guest:
         known = {each["actor"] for each in faraway.host.json("device", "ls")}
         with Forward(guest, "box/cut", f"{port}:0") as forward, forward.connect() as conn:
             conn.sendall(b"x")
@@ -102,8 +102,6 @@ def test_a_device_that_is_revoked_is_cut_off_at_once(faraway: Faraway) -> None:
             faraway.host.ok("device", "revoke", entered[0]["actor"])
             with pytest.raises(ConnectionResetError):
                 read_all(conn)
-    finally:
-        guest.close()
 
 
 def test_after_the_relay_and_the_daemon_were_gone_new_connections_work(own: Faraway) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,8 @@ ROUNDS = 6  # of a race; each is won by the other side now and then
 
 @pytest.fixture(scope="module")
 def theatre() -> Iterator[Theatre]:
-    theatre = Theatre(Hold())
-    try:
+    with closing(Theatre(Hold())) as theatre:
         yield theatre
-    finally:
-        theatre.close()
 
 
 def entering(stage: Stage, text: str) -> tuple[threading.Thread, list[HoldfastError]]:

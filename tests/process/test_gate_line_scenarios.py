@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -17,12 +18,9 @@ COVERED = [each for each in SCENARIOS if each.name not in UNCOVERED]
 
 @pytest.fixture(scope="module")
 def theatre() -> Iterator[Theatre]:
-    theatre = Theatre(Hold())
-    try:
+    with closing(Theatre(Hold())) as theatre:
         build(theatre)
         yield theatre
-    finally:
-        theatre.close()
 
 
 @pytest.mark.requirement("A7", "M8")

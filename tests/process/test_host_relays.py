@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from process.commanding import Hold
-from process.own_relay import until
 from process.proxying import ConnectProxy
 from process.relaying import RelayProcess
 from process.terminals import Terminal
+from process.waiting import until
 
 
 @pytest.fixture

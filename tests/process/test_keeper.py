@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -140,8 +141,9 @@ def test_output_that_is_to_be_left_stays_in_the_terminal() -> None:
 
 def test_without_a_deposit_the_end_of_its_daemon_is_the_sessions(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    session = Kept(f"trap '' HUP; echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 1000")
-    try:
+    with closing(
+        Kept(f"trap '' HUP; echo $$ > {pid}.new; mv {pid}.new {pid}; sleep 1000")
+    ) as session:
         wait_file(pid)
         program = os.pidfd_open(int(pid.read_text()))
         session.leave()
@@ -149,8 +151,6 @@ def test_without_a_deposit_the_end_of_its_daemon_is_the_sessions(tmp_path: Path)
         os.close(program)
         session.wait_exit()
         assert not os.path.exists(session.path)
-    finally:
-        session.close()
 
 
 def test_a_message_that_makes_no_sense_is_dropped() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,9 +16,10 @@ import pytest
 from holdfast import blocking
 from holdfast.model.errors import GateHeld, GateRefused, NotPermitted
 from process.acting import add_actor, connected
-from process.gating import GatedHold, until
+from process.gating import GatedHold
 from process.reaching import pid_of_daemon
 from process.terminals import Terminal
+from process.waiting import until
 
 SHELLS = ("bash", "zsh", "fish")
 STARTS = {"bash": ["bash", "--norc"], "zsh": ["zsh", "-f"], "fish": ["fish"]}
@@ -26,14 +28,11 @@ _numbers = iter(range(1000))
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[GatedHold]:
-    hold = GatedHold()
-    try:
+    with GatedHold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "boss", "admin", "--all")
         add_actor(hold, "agent", "execute", "--all")
         yield hold
-    finally:
-        hold.close()
 
 
 @pytest.fixture(params=SHELLS)
@@ -431,8 +430,7 @@ def test_whoever_typed_of_it_does_not_approve_it(bash: str, hold: GatedHold) -> 
 @pytest.mark.requirement("A8")
 def test_a_terminal_says_that_its_line_waits_and_for_whom(bash: str, hold: GatedHold) -> None:
     hold.rules(hold=["drop"], refuse=["forbidden"], approvers=["boss"])
-    terminal = Terminal(hold, "attach", bash)
-    try:
+    with closing(Terminal(hold, "attach", bash)) as terminal:
         terminal.until_shown("attached to")
         terminal.type(b"echo forbidden\r")
         terminal.until_shown("no such lines here")
@@ -455,8 +453,6 @@ def test_a_terminal_says_that_its_line_waits_and_for_whom(bash: str, hold: Gated
         with hold.acting("boss"):
             hold.ok("approve", approval["id"])
         terminal.until_shown("\ndrop drop")
-    finally:
-        terminal.close()
 
 
 @pytest.mark.requirement("A8")

@@ -24,13 +24,10 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
     """A host where a second actor, bot, may write too."""
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "bot")
         yield hold
-    finally:
-        hold.close()
 
 
 def client(hold: Hold) -> Host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -70,14 +71,11 @@ def test_a_device_and_whoever_knows_the_id_learn_of_the_loss_and_of_the_successo
     assert stranger.json("show", address)["ending"]["successor"] == new
     assert new in stranger.fails("session_lost", "send", address, "x")
     for client, name in ((faraway.client, f"box/{old}"), (stranger, address)):
-        terminal = Terminal(client, "attach", name)
-        try:
+        with closing(Terminal(client, "attach", name)) as terminal:
             terminal.until(f"attaching to its successor, {new}]".encode())
             terminal.until(b"\x1b[?2026l")
             terminal.type(b"\x1cd")
             terminal.until(b"detached from next")
-        finally:
-            terminal.close()
 
 
 @pytest.mark.requirement("N9")
@@ -94,13 +92,10 @@ def test_relays_forget_a_lost_session_that_was_acknowledged_and_has_no_successor
     faraway.client.ok("acknowledge", f"box/{old}")
     shown = faraway.client.json("show", f"box/{old}")
     assert shown["acknowledged_by"] not in ("", "root")
-    fresh = Hold()
-    try:
+    with Hold() as fresh:
         fresh.ok("actor", "key", "bot")
         fresh.env |= {name: stranger.env[name] for name in ("HOLDFAST_AS", "HOLDFAST_GRANT")}
         fresh.fails("no_such_session", "screen", address)
-    finally:
-        fresh.close()
 
 
 @pytest.mark.requirement("N9", "A9")

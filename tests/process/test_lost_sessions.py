@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -250,12 +251,9 @@ def test_the_old_id_of_a_lost_session_leads_to_its_successor(hold: Hold) -> None
     assert hold.json("show", old)["id"] == old, "the record is still its own"
     assert hold.json("show", old)["ending"]["successor"] == new, "the first one is"
     assert new in hold.fails("session_lost", "send", old, "not for another session")
-    terminal = Terminal(hold, "attach", old)
-    try:
+    with closing(Terminal(hold, "attach", old)) as terminal:
         terminal.until(f"was lost: its keeper died; attaching to its successor, {new}".encode())
         terminal.until_shown("attached to next")
-    finally:
-        terminal.close()
     hold.ok("daemon", "restart")
     assert hold.json("show", old)["ending"]["successor"] == new
 

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,7 @@ def test_after_a_reboot_a_session_shows_how_it_last_was(hold: Hold, tmp_path: Pa
     session = moved_shell(hold, tmp_path)
     there = str(tmp_path / "there")
     add_actor(hold, "bot")
-    terminal = Terminal(hold, "attach", "work")
-    try:
+    with closing(Terminal(hold, "attach", "work")) as terminal:
         terminal.until_shown("attached to")
         marker = "printf 'last-%s\\n' words; sleep 999"
         runs(hold, "work", marker)
@@ -64,8 +64,6 @@ def test_after_a_reboot_a_session_shows_how_it_last_was(hold: Hold, tmp_path: Pa
         )
         assert known.known.cwd == there
         reboots(hold)
-    finally:
-        terminal.close()
 
     (lost,) = hold.json("ls")
     assert (lost["state"], lost["ending"]["cause"]["kind"]) == ("lost", "host_lost")

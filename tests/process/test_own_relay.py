@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from process.commanding import HOLD, PATIENCE_S, Hold
-from process.own_relay import Relayed, listens, until
+from process.own_relay import Relayed, listens
 from process.terminals import Terminal
-from process.waiting import wait_ended
+from process.waiting import until, wait_ended
 
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
@@ -51,8 +51,7 @@ def port_of(url: str) -> int:
 def test_up_prints_a_link_by_which_another_device_lists_and_attaches(
     host: Relayed, elsewhere: Hold
 ) -> None:
-    terminal = Terminal(host, "up")
-    try:
+    with contextlib.closing(Terminal(host, "up")) as terminal:
         said = terminal.until(b"takes it back").decode()
         assert "▀" in said or "█" in said, "a QR code for a phone"
         link = re.search(r"hold join '(http\S+)'", said)
@@ -78,8 +77,6 @@ def test_up_prints_a_link_by_which_another_device_lists_and_attaches(
         other = Hold()
         other.fails("invite_used", "join", "-", stdin=link[1].encode())  # it was for one
         other.close()
-    finally:
-        terminal.close()
     assert host.json("ls")[0]["name"] == "main", "who follows the log is not the host"
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -222,23 +223,19 @@ def test_a_way_that_becomes_long_is_noticed(far: Far, attach: Attach) -> None:
 
 def test_nearby_nothing_of_it_is_even_loaded(host_home: Hold) -> None:
     host_home.shell("near")
-    terminal = Seen(host_home, "attach", "near")
-    try:
+    with closing(Seen(host_home, "attach", "near")) as terminal:
         terminal.until_shown("attached to")
         terminal.until_true(lambda text: "attached to" not in text)
         terminal.type(b"echo one-two\r")
         terminal.until_shown("\none-two")
         assert "ghostty" not in Path(f"/proc/{terminal.pid}/maps").read_text()
         assert UNDERLINED not in terminal.everything
-    finally:
-        terminal.close()
 
 
 def test_always_draws_nearby_too_and_leaves_nothing_behind(host_home: Hold) -> None:
     name = "always"
     host_home.ok("run", "-d", "--name", name, "--", sys.executable, "-c", ASKS_AFTER_EACH_LINE)
-    terminal = Seen(host_home, "attach", name, "--predict", "always")
-    try:
+    with closing(Seen(host_home, "attach", name, "--predict", "always")) as terminal:
         terminal.until_shown("attached to")
         terminal.until_true(lambda text: "attached to" not in text)
         trusted(terminal)
@@ -247,20 +244,15 @@ def test_always_draws_nearby_too_and_leaves_nothing_behind(host_home: Hold) -> N
         terminal.type(b"\x1cd")
         assert terminal.wait() == 0
         assert terminal.settings() == terminal.settings_before
-    finally:
-        terminal.close()
 
 
 def test_a_word_that_means_nothing_is_refused(host_home: Hold) -> None:
     host_home.shell("word")
     chosen = Hold.__new__(Hold)
     chosen.env = {**host_home.env, "HOLDFAST_PREDICT": "sometimes"}
-    terminal = Seen(chosen, "attach", "word")
-    try:
+    with closing(Seen(chosen, "attach", "word")) as terminal:
         terminal.until(b"(invalid_argument)")
         assert terminal.wait() != 0
-    finally:
-        terminal.close()
 
 
 def unseen(terminal: Seen) -> bool:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from faults.crash_points import customized_host
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.adapters.signing import check
 from holdfast.core.retention import EndedSession, PruneReason, choose
 from holdfast.journal.pruned import PrunedJournal
 from holdfast.model.ids import SessionId
+from process.waiting import until
 
 DAY = 86400.0
 IDS = [SessionId(digit * 26) for digit in "abcd"]
@@ -43,12 +44,9 @@ def test_a_lost_session_is_kept_however_old_and_large() -> None:
 
 @pytest.fixture
 def host() -> Iterator[FaultHost]:
-    host = FaultHost()
-    (host.home / "config.toml").write_text("retention_days = 2\n")
-    try:
+    with FaultHost() as host:
+        (host.home / "config.toml").write_text("retention_days = 2\n")
         yield host.up()
-    finally:
-        host.down()
 
 
 def output(host: FaultHost, *words: str, status: int = 0) -> str:
@@ -153,8 +151,7 @@ def test_what_ended_uses_together_no_more_disk_than_the_setting_says() -> None:
 @pytest.mark.timeout(60)
 def test_the_host_prunes_by_itself() -> None:
     often = "from holdfast.model import limits\nlimits.PRUNE_FIRST_S = limits.PRUNE_EVERY_S = 0.2\n"
-    host = customized_host(often)
-    try:
+    with customized_host(often) as host:
         host.up()
         output(host, "run", "-d", "--name", "living", "--", "cat")
         directory = end_long_ago(host, "old", days=31)
@@ -164,5 +161,3 @@ def test_the_host_prunes_by_itself() -> None:
             lambda: json.loads(output(host, "show", directory.name, "--json"))["pruned_at"],
         )
         assert json.loads(output(host, "show", "living", "--json"))["ending"] is None
-    finally:
-        host.down()

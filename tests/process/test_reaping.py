@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
 from process.recorded import add_actor, log
 from process.terminals import Terminal
+from process.waiting import until
 
 SOON = "idle_plain_s = 1\nidle_contained_s = 1\nidle_movable_s = 1\nidle_warning_s = 1\n"
 
@@ -34,13 +36,6 @@ def hold(fresh_home: Hold) -> Hold:
 def ending(fresh_home: Hold) -> Hold:
     """And ended after another one."""
     return host(fresh_home, SOON, "idle_end = true")
-
-
-def until(what: str, true: Any) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < deadline, what
-    return found
 
 
 def dry_run(hold: Hold) -> dict[str, dict[str, Any]]:
@@ -78,8 +73,7 @@ def test_what_is_in_use_is_not_idle(hold: Hold, tmp_path: Path) -> None:
     hold.shell("waiting")
     hold.ok("send", "waiting", "--enter", "read answer")
     hold.shell("attached")
-    terminal = Terminal(hold, "attach", "--observe", "attached")
-    try:
+    with closing(Terminal(hold, "attach", "--observe", "attached")):
         hold.attached("attached")
         hold.ok("wait", "waiting", "--for", "input", "--timeout", "20")
         hold.shell("halted")
@@ -89,8 +83,6 @@ def test_what_is_in_use_is_not_idle(hold: Hold, tmp_path: Path) -> None:
         hold.shell("last")
         until("the last is not idle", lambda: "last" in dry_run(hold))
         assert set(dry_run(hold)) == {"forgotten", "waiting", "last"}
-    finally:
-        terminal.close()
     until("nobody is attached", lambda: "attached" in dry_run(hold))
     hold.ok("exec", "background", "--", "kill %1; wait")
     until("nothing works there", lambda: "background" in dry_run(hold))

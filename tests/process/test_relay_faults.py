@@ -127,30 +127,27 @@ def _resume(client: Client) -> None:
     client.ws._response.connection.transport.resume_reading()  # type: ignore[union-attr]
 
 
-def test_a_gap_names_exactly_what_was_left_out(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            host = await dialler.host()
-            key, session = fresh_session()
-            await host.announce((key, 1))
-            operator = await dialler.subscriber(host, session)
-            _pause(operator)
-            count = 1000
-            for seq in range(count):  # far more than fits: a host that ignores `taken`
-                await host.say(r.Broadcast(session, seq, bytes(16 << 10)))
-            await host.announce()
-            _resume(operator)
-            covered: list[int] = []
-            while not covered or covered[-1] < count - 1:
-                message = await operator.next()
-                if isinstance(message, r.BroadcastGap):
-                    covered += range(message.first, message.last + 1)
-                else:
-                    assert isinstance(message, r.Broadcast)
-                    covered.append(message.seq)
-            assert covered == list(range(count))
-
-    bounded(scene())
+async def test_a_gap_names_exactly_what_was_left_out(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        host = await dialler.host()
+        key, session = fresh_session()
+        await host.announce((key, 1))
+        operator = await dialler.subscriber(host, session)
+        _pause(operator)
+        count = 1000
+        for seq in range(count):  # far more than fits: a host that ignores `taken`
+            await host.say(r.Broadcast(session, seq, bytes(16 << 10)))
+        await host.announce()
+        _resume(operator)
+        covered: list[int] = []
+        while not covered or covered[-1] < count - 1:
+            message = await operator.next()
+            if isinstance(message, r.BroadcastGap):
+                covered += range(message.first, message.last + 1)
+            else:
+                assert isinstance(message, r.Broadcast)
+                covered.append(message.seq)
+        assert covered == list(range(count))
 
 
 def test_a_flood_in_one_session_costs_no_frame_of_another() -> None:
@@ -239,44 +236,35 @@ def _nonsense() -> list[bytes]:
 @pytest.mark.parametrize("number", range(len(_nonsense())))
 @pytest.mark.parametrize("greeted", [False, True])
 @pytest.mark.parametrize("end", ["host", "operator"])
-def test_nonsense_ends_its_own_connection_with_a_reason(
+async def test_nonsense_ends_its_own_connection_with_a_reason(
     relay: RelayProcess, end: str, greeted: bool, number: int
 ) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            client: Client
-            if greeted:
-                client = await (dialler.host() if end == "host" else dialler.operator())
-            else:
-                client = Client(await dialler.dial(f"/v1/{end}"))
-                if end == "host":
-                    await client.hear(r.Challenge)
-            await client.ws.send_bytes(_nonsense()[number])
-            assert (await client.hear(r.RelayFailed)).code == "protocol_violation"
-            assert await client.closed() == 1002
-            assert (await relay.get("/healthz"))[0] == 200
-
-    bounded(scene())
+    async with at(relay) as dialler:
+        client: Client
+        if greeted:
+            client = await (dialler.host() if end == "host" else dialler.operator())
+        else:
+            client = Client(await dialler.dial(f"/v1/{end}"))
+            if end == "host":
+                await client.hear(r.Challenge)
+        await client.ws.send_bytes(_nonsense()[number])
+        assert (await client.hear(r.RelayFailed)).code == "protocol_violation"
+        assert await client.closed() == 1002
+        assert (await relay.get("/healthz"))[0] == 200
 
 
-def test_text_is_not_the_protocol(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            operator = await dialler.operator()
-            await operator.ws.send_str("hello")
-            assert (await operator.hear(r.RelayFailed)).code == "protocol_violation"
-
-    bounded(scene())
+async def test_text_is_not_the_protocol(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        operator = await dialler.operator()
+        await operator.ws.send_str("hello")
+        assert (await operator.hear(r.RelayFailed)).code == "protocol_violation"
 
 
-def test_a_message_over_the_limit_ends_the_connection(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            operator = await dialler.operator()
-            await operator.ws.send_bytes(bytes(RELAY_FRAME_MAX_BYTES + 1))
-            assert await operator.closed() == 1009
-
-    bounded(scene())
+async def test_a_message_over_the_limit_ends_the_connection(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        operator = await dialler.operator()
+        await operator.ws.send_bytes(bytes(RELAY_FRAME_MAX_BYTES + 1))
+        assert await operator.closed() == 1009
 
 
 def test_a_message_that_says_it_will_be_huge_is_not_waited_for(relay: RelayProcess) -> None:
@@ -299,19 +287,16 @@ def _upgrade(raw: socket.socket, path: str) -> None:
     assert b" 101 " in head
 
 
-def test_another_version_is_told_so(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            operator = OperatorClient(await dialler.dial("/v1/operator"))
-            await operator.say(r.Greet((2, 99)))
-            assert (await operator.hear(r.RelayFailed)).code == "version_mismatch"
-            host = HostClient(await dialler.dial("/v1/host"))
-            await host.hear(r.Challenge)
-            await host.say(r.ProveHost(2, bytes(32), "", bytes(64), bytes(32), bytes(64)))
-            assert (await host.hear(r.RelayFailed)).code == "version_mismatch"
-            assert (await relay.get("/v2/host"))[0] == 404
-
-    bounded(scene())
+async def test_another_version_is_told_so(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        operator = OperatorClient(await dialler.dial("/v1/operator"))
+        await operator.say(r.Greet((2, 99)))
+        assert (await operator.hear(r.RelayFailed)).code == "version_mismatch"
+        host = HostClient(await dialler.dial("/v1/host"))
+        await host.hear(r.Challenge)
+        await host.say(r.ProveHost(2, bytes(32), "", bytes(64), bytes(32), bytes(64)))
+        assert (await host.hear(r.RelayFailed)).code == "version_mismatch"
+        assert (await relay.get("/v2/host"))[0] == 404
 
 
 def test_one_that_leaves_before_it_is_let_in_is_no_accident() -> None:
@@ -559,81 +544,70 @@ def test_a_second_signal_does_not_wait_at_all() -> None:
         bounded(scene(relay))
 
 
-def test_after_a_relay_was_killed_everybody_comes_back_and_is_routed_again() -> None:
-    async def scene() -> None:
-        key, session = fresh_session()
-        host_key = SigningKey.generate()
-        with RelayProcess() as first:
-            async with at(first) as dialler:
-                host = await dialler.host(host_key)
-                await host.announce((key, 3))
-                operator = await dialler.subscriber(host, session)
-                first.signal(signal.SIGKILL)
-                assert await host.closed() == 1006
-                assert await operator.closed() == 1006
-                first.process.wait(PATIENCE_S)
-        with RelayProcess(listen=first.name) as second:
-            assert second.port == first.port
-            async with at(second) as dialler:
-                host = await dialler.host(host_key)
-                assert (await host.announce((key, 3))).refused == ()
-                operator = await dialler.subscriber(host, session)
-                await host.say(r.Broadcast(session, 1, b"on we go"))
-                assert (await operator.hear(r.Broadcast)).data == b"on we go"
-
-    bounded(scene())
+async def test_after_a_relay_was_killed_everybody_comes_back_and_is_routed_again() -> None:
+    key, session = fresh_session()
+    host_key = SigningKey.generate()
+    with RelayProcess() as first:
+        async with at(first) as dialler:
+            host = await dialler.host(host_key)
+            await host.announce((key, 3))
+            operator = await dialler.subscriber(host, session)
+            first.signal(signal.SIGKILL)
+            assert await host.closed() == 1006
+            assert await operator.closed() == 1006
+            first.process.wait(PATIENCE_S)
+    with RelayProcess(listen=first.name) as second:
+        assert second.port == first.port
+        async with at(second) as dialler:
+            host = await dialler.host(host_key)
+            assert (await host.announce((key, 3))).refused == ()
+            operator = await dialler.subscriber(host, session)
+            await host.say(r.Broadcast(session, 1, b"on we go"))
+            assert (await operator.hear(r.Broadcast)).data == b"on we go"
 
 
-def test_nothing_is_left_of_those_who_came_and_went(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            for _ in range(20):
-                host = await dialler.host()
-                key, session = fresh_session()
-                await host.announce((key, 1))
-                operator = await dialler.subscriber(host, session)
-                _pause(operator)
-                for seq in range(100):
-                    await host.say(r.Broadcast(session, seq, bytes(30_000)))
-                await host.announce()
-            # And data of streams that nobody took.
-            host, operator = await dialler.host(), await dialler.operator()
+async def test_nothing_is_left_of_those_who_came_and_went(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        for _ in range(20):
+            host = await dialler.host()
+            key, session = fresh_session()
+            await host.announce((key, 1))
+            operator = await dialler.subscriber(host, session)
             _pause(operator)
-            streams = []
-            for number in range(32):
-                await operator.say(r.Open(number, host.key.public, None))
-                streams.append((await host.hear(r.Incoming)).stream)
-            for stream in streams:
-                for _ in range(4):
-                    await host.say(r.StreamData(stream, bytes(64 << 10)))
+            for seq in range(100):
+                await host.say(r.Broadcast(session, seq, bytes(30_000)))
             await host.announce()
-            assert await relay.metric("held_bytes") > 0
-        for gauge in ("hosts", "operators", "sessions", "streams", "subscriptions", "sockets"):
-            await relay.metric_is(gauge, 0)
-        await relay.metric_is("held_bytes", 0)
-
-    bounded(scene())
+        # And data of streams that nobody took.
+        host, operator = await dialler.host(), await dialler.operator()
+        _pause(operator)
+        streams = []
+        for number in range(32):
+            await operator.say(r.Open(number, host.key.public, None))
+            streams.append((await host.hear(r.Incoming)).stream)
+        for stream in streams:
+            for _ in range(4):
+                await host.say(r.StreamData(stream, bytes(64 << 10)))
+        await host.announce()
+        assert await relay.metric("held_bytes") > 0
+    for gauge in ("hosts", "operators", "sessions", "streams", "subscriptions", "sockets"):
+        await relay.metric_is(gauge, 0)
+    await relay.metric_is("held_bytes", 0)
 
 
 # -- HTTP and TLS -----------------------------------------------------------------------------
 
 
-def test_metrics_are_what_prometheus_reads(relay: RelayProcess) -> None:
-    async def scene() -> None:
-        async with at(relay) as dialler:
-            host = await dialler.host()
-            status, text = await relay.get("/metrics")
-            assert status == 200 and not host.ws.closed
-            assert "holdfast_relay_hosts 1\n" in text
-            for line in text.splitlines():
-                words = line.split()
-                assert line.startswith(("# HELP ", "# TYPE ")) or (
-                    len(words) == 2
-                    and words[0].startswith("holdfast_relay_")
-                    and words[1].isdigit()
-                )
-
-    bounded(scene())
+async def test_metrics_are_what_prometheus_reads(relay: RelayProcess) -> None:
+    async with at(relay) as dialler:
+        host = await dialler.host()
+        status, text = await relay.get("/metrics")
+        assert status == 200 and not host.ws.closed
+        assert "holdfast_relay_hosts 1\n" in text
+        for line in text.splitlines():
+            words = line.split()
+            assert line.startswith(("# HELP ", "# TYPE ")) or (
+                len(words) == 2 and words[0].startswith("holdfast_relay_") and words[1].isdigit()
+            )
 
 
 def test_a_self_signed_relay_is_known_by_its_fingerprint_which_stays(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from faults.hosting import FaultHost, until
+from faults.hosting import FaultHost
 from holdfast.host.config import Config
 from holdfast.model.errors import InvalidArgument
+from process.waiting import until
 
 TOKEN = "0123456789abcdef" * 2
 MEMORY = "python3 -c 'import sys; held = bytearray(64 << 20); print(1); sys.stdin.read()'"
@@ -21,12 +22,9 @@ MEMORY = "python3 -c 'import sys; held = bytearray(64 << 20); print(1); sys.stdi
 
 @pytest.fixture(params=["plain", "contained"])
 def host(request: pytest.FixtureRequest) -> Iterator[FaultHost]:
-    host = FaultHost()
-    (host.home / "config.toml").write_text(f'level = "{request.param}"\n')
-    try:
+    with FaultHost() as host:
+        (host.home / "config.toml").write_text(f'level = "{request.param}"\n')
         yield host.up()
-    finally:
-        host.down()
 
 
 def output(host: FaultHost, *words: str) -> str:
@@ -94,9 +92,8 @@ def test_metrics_count_sessions_inputs_refusals_connections_and_restarts(host: F
 @pytest.mark.requirement("S8")
 @pytest.mark.timeout(60)
 def test_metrics_of_the_own_relay_are_for_whoever_has_the_token() -> None:
-    host = FaultHost({"HOLDFAST_RELAY": "127.0.0.1"})
-    (host.home / "config.toml").write_text(f'metrics_token = "{TOKEN}"\n')
-    try:
+    with FaultHost({"HOLDFAST_RELAY": "127.0.0.1"}) as host:
+        (host.home / "config.toml").write_text(f'metrics_token = "{TOKEN}"\n')
         host.up()
 
         def address() -> str | None:
@@ -117,8 +114,6 @@ def test_metrics_of_the_own_relay_are_for_whoever_has_the_token() -> None:
         assert 'holdfast_sessions{state="input"} 1' in shown
         host.wait_new_daemon(host.kill_daemon())
         assert "holdfast_daemon_restarts_total 1" in fetch(url, f"Bearer {TOKEN}")
-    finally:
-        host.down()
 
 
 def fetch(url: str, authorization: str | None) -> str:

@@ -214,26 +214,23 @@ def test_of_much_output_the_last_is_kept_and_the_loss_is_told(host_home: Hold) -
 # -- input and looking ------------------------------------------------------------------------
 
 
-def test_text_keys_and_signals_reach_the_program(host_home: Hold) -> None:
-    async def work() -> None:
-        async with reached(host_home) as hold:
-            session = await shell(hold, "keys")
-            at = await session.type("cat", enter=True)
-            await session.wait_for(state="input", timeout=PATIENCE_S)
-            await session.type("héllo")
-            await session.keys("Enter")
-            assert await session.wait_for(text="^h.llo\nh.llo$", timeout=PATIENCE_S)
-            assert await session.wait_for(text="llo", since=at, timeout=PATIENCE_S) == "llo"
-            await session.signal("INT")
-            await session.wait_for(state="prompt", timeout=PATIENCE_S)
-            await session.resize((100, 30))
-            screen = await session.screen()
-            assert screen.size == Size(100, 30) and not screen.alternate
-            assert "héllo" in screen.lines and screen.offset > at
-            with pytest.raises(errors.InvalidArgument):
-                await session.signal("NOSUCH")
-
-    run(work())
+async def test_text_keys_and_signals_reach_the_program(host_home: Hold) -> None:
+    async with reached(host_home) as hold:
+        session = await shell(hold, "keys")
+        at = await session.type("cat", enter=True)
+        await session.wait_for(state="input", timeout=PATIENCE_S)
+        await session.type("héllo")
+        await session.keys("Enter")
+        assert await session.wait_for(text="^h.llo\nh.llo$", timeout=PATIENCE_S)
+        assert await session.wait_for(text="llo", since=at, timeout=PATIENCE_S) == "llo"
+        await session.signal("INT")
+        await session.wait_for(state="prompt", timeout=PATIENCE_S)
+        await session.resize((100, 30))
+        screen = await session.screen()
+        assert screen.size == Size(100, 30) and not screen.alternate
+        assert "héllo" in screen.lines and screen.offset > at
+        with pytest.raises(errors.InvalidArgument):
+            await session.signal("NOSUCH")
 
 
 @pytest.mark.requirement("M8")
@@ -342,30 +339,27 @@ def test_a_reader_that_fell_behind_is_told_of_the_gap(host_home: Hold) -> None:
     assert seen + gaps == pytest.approx(position, abs=4096)  # but for the first piece
 
 
-def test_waiting_ends_with_what_was_waited_for_or_says_why_not(host_home: Hold) -> None:
-    async def work() -> None:
-        async with reached(host_home) as hold:
-            session = await shell(hold, "waits")
-            with pytest.raises(errors.TimedOut):
-                await session.wait_for(state="secret", timeout=0.1)
-            with pytest.raises(errors.TimedOut):
-                await session.wait_for(text="never printed", timeout=0.1)
-            with pytest.raises(errors.InvalidArgument):
-                await session.wait_for(text="(", timeout=1)
-            waiting = asyncio.create_task(session.wait_for(text="^ready 7$", timeout=PATIENCE_S))
-            await session.submit("echo ready $((3 + 4))")
-            assert await waiting == "ready 7"
-            await session.type("read -s answer", enter=True)
-            state = await session.wait_for(state=("input", "secret"), timeout=PATIENCE_S)
-            assert state == "secret"
-            ending = asyncio.create_task(session.wait_for(ended=True, timeout=PATIENCE_S))
-            text = asyncio.create_task(session.wait_for(text="never", timeout=PATIENCE_S))
-            await asyncio.sleep(0)
-            assert await session.end() == await ending
-            with pytest.raises(errors.SessionEnded):
-                await text
-
-    run(work())
+async def test_waiting_ends_with_what_was_waited_for_or_says_why_not(host_home: Hold) -> None:
+    async with reached(host_home) as hold:
+        session = await shell(hold, "waits")
+        with pytest.raises(errors.TimedOut):
+            await session.wait_for(state="secret", timeout=0.1)
+        with pytest.raises(errors.TimedOut):
+            await session.wait_for(text="never printed", timeout=0.1)
+        with pytest.raises(errors.InvalidArgument):
+            await session.wait_for(text="(", timeout=1)
+        waiting = asyncio.create_task(session.wait_for(text="^ready 7$", timeout=PATIENCE_S))
+        await session.submit("echo ready $((3 + 4))")
+        assert await waiting == "ready 7"
+        await session.type("read -s answer", enter=True)
+        state = await session.wait_for(state=("input", "secret"), timeout=PATIENCE_S)
+        assert state == "secret"
+        ending = asyncio.create_task(session.wait_for(ended=True, timeout=PATIENCE_S))
+        text = asyncio.create_task(session.wait_for(text="never", timeout=PATIENCE_S))
+        await asyncio.sleep(0)
+        assert await session.end() == await ending
+        with pytest.raises(errors.SessionEnded):
+            await text
 
 
 @pytest.mark.requirement("S6")
@@ -389,25 +383,22 @@ def test_a_port_is_waited_for_and_its_process_named(host_home: Hold) -> None:
 # -- sessions and events ----------------------------------------------------------------------
 
 
-def test_sessions_are_found_started_and_ended(host_home: Hold) -> None:
-    async def work() -> None:
-        async with reached(host_home) as hold:
-            assert hold.host.key and hold.host.name and hold.host.actor
-            session = await hold.run(["sleep", "600"], name="started", labels=["a"], size="90x20")
-            info = await session.info()
-            assert (info.labels, info.size) == (("a",), Size(90, 20))
-            assert (await hold.session(session.id)).name == "started"
-            assert "started" in [each.name for each in await hold.sessions()]
-            with pytest.raises(errors.NoSuchSession) as missing:
-                await hold.session("nowhere")
-            assert missing.value.code == "no_such_session" and not missing.value.retryable
-            assert (await session.end()).signal is not None
-            assert (await session.end()).signal is not None, "ending it again tells the same"
-            ended = [each.id for each in await hold.sessions(ended=True)]
-            assert session.id in ended
-            assert (await hold.host_info()).version
-
-    run(work())
+async def test_sessions_are_found_started_and_ended(host_home: Hold) -> None:
+    async with reached(host_home) as hold:
+        assert hold.host.key and hold.host.name and hold.host.actor
+        session = await hold.run(["sleep", "600"], name="started", labels=["a"], size="90x20")
+        info = await session.info()
+        assert (info.labels, info.size) == (("a",), Size(90, 20))
+        assert (await hold.session(session.id)).name == "started"
+        assert "started" in [each.name for each in await hold.sessions()]
+        with pytest.raises(errors.NoSuchSession) as missing:
+            await hold.session("nowhere")
+        assert missing.value.code == "no_such_session" and not missing.value.retryable
+        assert (await session.end()).signal is not None
+        assert (await session.end()).signal is not None, "ending it again tells the same"
+        ended = [each.id for each in await hold.sessions(ended=True)]
+        assert session.id in ended
+        assert (await hold.host_info()).version
 
 
 def test_events_tell_the_present_state_then_every_change_then_the_end(host_home: Hold) -> None:
@@ -649,22 +640,19 @@ def test_a_turn_that_could_not_be_given_can_still_be_lost(host_home: Hold, agent
     assert run(work()) == "mine"
 
 
-def test_a_seizure_halts_and_says_what_had_happened(host_home: Hold) -> None:
-    async def work() -> None:
-        async with reached(host_home) as hold:
-            session = await shell(hold, "halts")
-            receipt = await session.seize(halt=True, reason="look")
-            assert receipt.frozen and receipt.journal_seq > 0
-            with pytest.raises(errors.SessionHalted):
-                await session.type("x")
-            await session.resume()
-            assert (await session.submit("echo on")).output == "on\n"
-            told = await session.catch_up(since=1)
-            assert [each.text for each in told.commands] == ["echo on"]
-            lines = await session.blame()
-            assert any(line.command_text == "echo on" and line.text == "on" for line in lines)
-
-    run(work())
+async def test_a_seizure_halts_and_says_what_had_happened(host_home: Hold) -> None:
+    async with reached(host_home) as hold:
+        session = await shell(hold, "halts")
+        receipt = await session.seize(halt=True, reason="look")
+        assert receipt.frozen and receipt.journal_seq > 0
+        with pytest.raises(errors.SessionHalted):
+            await session.type("x")
+        await session.resume()
+        assert (await session.submit("echo on")).output == "on\n"
+        told = await session.catch_up(since=1)
+        assert [each.text for each in told.commands] == ["echo on"]
+        lines = await session.blame()
+        assert any(line.command_text == "echo on" and line.text == "on" for line in lines)
 
 
 def test_acts_are_recorded_under_the_actor_that_was_asked_for(host_home: Hold) -> None:
@@ -733,23 +721,20 @@ def test_a_host_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
         blocking.connect(str(tmp_path / "hold.sock"))
 
 
-def test_what_is_left_open_is_told_when_the_connection_is_closed(host_home: Hold) -> None:
-    async def work() -> None:
-        async with reached(host_home) as hold:
-            session = await shell(hold, "closing")
-            begun = asyncio.Event()
+async def test_what_is_left_open_is_told_when_the_connection_is_closed(host_home: Hold) -> None:
+    async with reached(host_home) as hold:
+        session = await shell(hold, "closing")
+        begun = asyncio.Event()
 
-            async def read() -> None:
-                async for _ in session.output(0):  # first what was printed before
-                    begun.set()
+        async def read() -> None:
+            async for _ in session.output(0):  # first what was printed before
+                begun.set()
 
-            waiting = asyncio.create_task(session.wait_for(ended=True))
-            reading = asyncio.create_task(read())
-            await asyncio.wait_for(begun.wait(), PATIENCE_S)  # and the wait was asked for before
-        for task in (waiting, reading):
-            with pytest.raises(errors.HostLost):
-                await task
+        waiting = asyncio.create_task(session.wait_for(ended=True))
+        reading = asyncio.create_task(read())
+        await asyncio.wait_for(begun.wait(), PATIENCE_S)  # and the wait was asked for before
+    for task in (waiting, reading):
         with pytest.raises(errors.HostLost):
-            await session.screen()
-
-    run(work())
+            await task
+    with pytest.raises(errors.HostLost):
+        await session.screen()

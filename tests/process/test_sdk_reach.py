@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
@@ -24,11 +25,8 @@ from process.sdking import PATIENCE_S, lines_of, reached, run, shell
 
 @pytest.fixture(scope="module")
 def faraway() -> Iterator[Faraway]:
-    made = Faraway()
-    try:
+    with closing(Faraway()) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.requirement("R2", "R6")
@@ -155,13 +153,10 @@ def test_a_machine_that_is_this_one_is_spoken_to_by_its_own_socket(faraway: Fara
 
     assert found(faraway.host.home) == f"{faraway.host.home}/run/hold.sock"
     assert isinstance(found(faraway.client.home), Machine), "it has no host at all"
-    other = Hold()
-    try:
+    with Hold() as other:
         faraway.join(other)
         other.ok("up", "-d", "--no-relay")
         assert isinstance(found(other.home), Machine), "its host has another key"
-    finally:
-        other.close()
 
 
 def test_a_machine_that_nobody_joined_is_said_at_once(faraway: Faraway) -> None:

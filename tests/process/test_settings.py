@@ -16,15 +16,12 @@ from process.commanding import PATIENCE_S, Hold
 @pytest.fixture(scope="module")
 def host_home() -> Iterator[Hold]:
     """A host with settings of its own."""
-    hold = Hold()
-    try:
+    with Hold() as hold:
         Path(hold.home, "config.toml").write_text(
             'ring_bytes = 65536\nscrollback_lines = 0\nshell = "/bin/sh"\n'
         )
         hold.ok("up", "-d")
         yield hold
-    finally:
-        hold.close()
 
 
 def test_the_shell_of_the_settings_is_started_where_no_command_is_named(host_home: Hold) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,9 +13,10 @@ from holdfast.sdk.connection import Connection, new_operator
 from holdfast.sdk.events import Progressed
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.checkpoints import ProgressEvent
-from process.commanding import PATIENCE_S, Hold
+from process.commanding import Hold
 from process.recorded import log
 from process.terminals import Terminal
+from process.waiting import until
 
 COUNTER = str(Path(__file__).resolve().parents[2] / "examples" / "keep_a_counter.py")
 # The same in a language without our SDK: two files and a signal.
@@ -37,13 +36,6 @@ def hold(fresh_home: Hold) -> Hold:
     Path(fresh_home.home, "config.toml").write_text('level = "plain"\n')
     fresh_home.ok("up", "-d")
     return fresh_home
-
-
-def until(what: str, true: Any) -> Any:
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < deadline, what
-    return found
 
 
 def counted(hold: Hold) -> int:

@@ -16,10 +16,9 @@ import pytest
 from holdfast.model.size import Size
 from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
-from process.gating import until as until_found
-from process.own_relay import until
 from process.sshing import SSH, GatewayProcess, ends, make_key, needs_ssh
 from process.terminals import Terminal
+from process.waiting import until
 
 pytestmark = needs_ssh
 
@@ -352,7 +351,7 @@ def test_a_line_from_an_ssh_client_is_judged_by_the_policy(
     host_home.ok("policy", "set", "-", "--session", "judged", stdin=policy.encode())
     with ThreadPoolExecutor(1) as beside:
         waiting = beside.submit(gateway.ssh, "judged", key, f"touch {tmp_path}/out; (exit 3)")
-        asked = until_found("it is held", lambda: host_home.json("approvals", "judged"))
+        asked = until("it is held", lambda: host_home.json("approvals", "judged"))
         assert asked[0]["actor"] == "bot" and not (tmp_path / "out").exists()
         host_home.ok("approve", asked[0]["id"])
         assert waiting.result(PATIENCE_S).returncode == 3 and (tmp_path / "out").exists()

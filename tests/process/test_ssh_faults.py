@@ -114,32 +114,27 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_costs_no_memory(
     assert after - before < 8 * MIB, f"{(after - before) / MIB:.1f} MiB"
 
 
-def test_keys_that_the_child_does_not_take_wait_on_the_clients_side(
+async def test_keys_that_the_child_does_not_take_wait_on_the_clients_side(
     host_home: Hold, gateway: GatewayProcess, key: Path
 ) -> None:
     runs(host_home, "deaf", "bash", "-c", "stty raw -echo; cat >/dev/null")
 
-    async def scene() -> None:
-        async with client(gateway, "deaf", key) as pasting:
-            window = await pasting.create_process(
-                term_type="xterm", term_size=(80, 24), encoding=None
-            )
-            await read_until(window.stdout, b"attached to deaf")
-            (child,) = gateway.clients()
-            before = gateway.resident_bytes()
-            os.kill(child, signal.SIGSTOP)
-            for _ in range(64):
-                window.stdin.write(b"x" * (MIB // 2))
-            unsent = 0
-            while unsent != (unsent := window.channel.get_write_buffer_size()):
-                await asyncio.sleep(0.5)  # until nothing moves any more
-            assert unsent > 28 * MIB
-            assert gateway.resident_bytes() - before < 4 * MIB
-            os.kill(child, signal.SIGCONT)
-            await asyncio.wait_for(window.stdin.drain(), PATIENCE_S)
-            pasting.abort()
-
-    bounded(scene())
+    async with client(gateway, "deaf", key) as pasting:
+        window = await pasting.create_process(term_type="xterm", term_size=(80, 24), encoding=None)
+        await read_until(window.stdout, b"attached to deaf")
+        (child,) = gateway.clients()
+        before = gateway.resident_bytes()
+        os.kill(child, signal.SIGSTOP)
+        for _ in range(64):
+            window.stdin.write(b"x" * (MIB // 2))
+        unsent = 0
+        while unsent != (unsent := window.channel.get_write_buffer_size()):
+            await asyncio.sleep(0.5)  # until nothing moves any more
+        assert unsent > 28 * MIB
+        assert gateway.resident_bytes() - before < 4 * MIB
+        os.kill(child, signal.SIGCONT)
+        await asyncio.wait_for(window.stdin.drain(), PATIENCE_S)
+        pasting.abort()
 
 
 def test_a_child_that_does_not_leave_is_ended(host_home: Hold, key: Path) -> None:
@@ -158,27 +153,24 @@ def test_a_child_that_does_not_leave_is_ended(host_home: Hold, key: Path) -> Non
         assert host_home.json("show", "wedged")["state"] == "input", "the command goes on"
 
 
-def test_a_client_that_asks_without_reading_answers_is_not_read_either(
+async def test_a_client_that_asks_without_reading_answers_is_not_read_either(
     host_home: Hold, gateway: GatewayProcess, key: Path
 ) -> None:
     """Each unknown request is answered. Whoever never reads the answers must not make the gateway
     keep them, so it is not read in turn: its requests pile up on its own side."""
 
-    async def scene() -> None:
-        narrow = _narrow(gateway)
-        async with client(gateway, "any", key, sock=narrow) as asking:
-            before = gateway.resident_bytes()
-            asking._transport.pause_reading()
-            for _ in range(60_000):
-                asking.send_packet(80, _request())
-            unsent = 0
-            while unsent != (unsent := asking._transport.get_write_buffer_size()):
-                await asyncio.sleep(1.0)  # until nothing moves any more
-            assert unsent > 0, "the gateway took everything"
-            assert gateway.resident_bytes() - before < 4 * MIB
-            asking.abort()
-
-    bounded(scene())
+    narrow = _narrow(gateway)
+    async with client(gateway, "any", key, sock=narrow) as asking:
+        before = gateway.resident_bytes()
+        asking._transport.pause_reading()
+        for _ in range(60_000):
+            asking.send_packet(80, _request())
+        unsent = 0
+        while unsent != (unsent := asking._transport.get_write_buffer_size()):
+            await asyncio.sleep(1.0)  # until nothing moves any more
+        assert unsent > 0, "the gateway took everything"
+        assert gateway.resident_bytes() - before < 4 * MIB
+        asking.abort()
 
 
 def _narrow(gateway: GatewayProcess) -> socket.socket:
@@ -276,21 +268,20 @@ def test_a_command_that_no_program_can_be_given_is_refused_in_a_sentence(
     assert status == 71 and said.startswith("hold: the gateway cannot start a client"), said
 
 
-def test_an_absurd_terminal_is_borne(host_home: Hold, gateway: GatewayProcess, key: Path) -> None:
+async def test_an_absurd_terminal_is_borne(
+    host_home: Hold, gateway: GatewayProcess, key: Path
+) -> None:
     shell(host_home, "absurd")
 
-    async def scene() -> None:
-        async with client(gateway, "absurd", key) as odd:
-            window = await odd.create_process(
-                term_type="\x1b[31m" * 50, term_size=(2**32 - 1, 2**32 - 1), encoding=None
-            )
-            await read_until(window.stdout, b"$ ")
-            window.change_terminal_size(2**31, 3)
-            window.change_terminal_size(80, 24)
-            window.stdin.write(b"stty size\r")
-            await read_until(window.stdout, b"24 80")
-
-    bounded(scene())
+    async with client(gateway, "absurd", key) as odd:
+        window = await odd.create_process(
+            term_type="\x1b[31m" * 50, term_size=(2**32 - 1, 2**32 - 1), encoding=None
+        )
+        await read_until(window.stdout, b"$ ")
+        window.change_terminal_size(2**31, 3)
+        window.change_terminal_size(80, 24)
+        window.stdin.write(b"stty size\r")
+        await read_until(window.stdout, b"24 80")
 
 
 # -- too much -----------------------------------------------------------------------------------

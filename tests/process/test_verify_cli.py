@@ -34,8 +34,7 @@ class Ended(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ended() -> Iterator[Ended]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "bot")
         sessions = []
@@ -45,8 +44,6 @@ def ended() -> Iterator[Ended]:
             hold.ok("--as", "bot", "exec", name, "--", "cd /tmp; pwd")
             hold.ok("end", name)
         yield Ended(hold, sessions[0], sessions[1], len(log(hold, sessions[0])))
-    finally:
-        hold.close()
 
 
 def starts(data: bytes) -> list[int]:

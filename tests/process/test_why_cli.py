@@ -26,13 +26,10 @@ START = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish",)}
 
 @pytest.fixture(scope="module")
 def hold() -> Iterator[Hold]:
-    hold = Hold()
-    try:
+    with Hold() as hold:
         hold.ok("up", "-d")
         add_actor(hold, "bot")
         yield hold
-    finally:
-        hold.close()
 
 
 def lab(hold: Hold, name: str, kind: str = "bash") -> str:

@@ -5,12 +5,27 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 PATIENCE_S = 15.0  # far beyond what anything here takes; reached only when it never comes
+_LOOKS_S = 40.0  # the same for looks that may each be a command, on a busy machine
+_LOOK_AGAIN_S = 0.01
+
+T = TypeVar("T")
 
 
 class HungUpError(AssertionError):
     """The terminal hung up before what was waited for was seen."""
+
+
+def until(what: str, look: Callable[[], T | None], timeout_s: float = _LOOKS_S) -> T:
+    """The first true thing `look` gives. For what the kernel has no event for."""
+    deadline = time.monotonic() + timeout_s
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(_LOOK_AGAIN_S)
+    return found
 
 
 def read_until(master: int, wanted: bytes, timeout_s: float = PATIENCE_S) -> bytes:

@@ -3,6 +3,8 @@ them; and nothing is drawn that a program did not show that it echoes."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,21 +106,17 @@ def play(attached: Attached, steps: Steps) -> None:
 @settings(derandomize=True, max_examples=400, deadline=None)
 @given(st.one_of(st.lists(STEP, max_size=40), st.lists(MOSTLY_TYPING, max_size=40)))
 def test_without_the_guesses_the_terminal_is_as_if_there_had_been_none(steps: Steps) -> None:
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         play(attached, steps)
         attached.ahead.close()
         assert attached.both_alike()
-    finally:
-        attached.close()
 
 
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(st.lists(MOSTLY_TYPING, max_size=40), OUTPUT)
 def test_what_is_printed_over_guesses_falls_on_what_was_there(steps: Steps, more: bytes) -> None:
     """Not only at the end: output itself finds the terminal as the session left it."""
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         play(attached, steps)
         while attached.in_flight:
             attached.echo(1)
@@ -128,8 +126,6 @@ def test_what_is_printed_over_guesses_falls_on_what_was_there(steps: Steps, more
         attached.accept()
         attached.wait(9.0)
         assert attached.both_alike()
-    finally:
-        attached.close()
 
 
 SECRETS = st.text(st.sampled_from(SECRET), min_size=1, max_size=3).map(str.encode)
@@ -154,20 +150,16 @@ HIDDEN_STEP = st.one_of(
 def test_what_is_typed_after_enter_and_never_echoed_is_never_drawn(
     before: Steps, after: Steps
 ) -> None:
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         play(attached, before)
         attached.type(b"\r")
         play(attached, [step for step in after if step != ("echo",)])
         assert not any(letter.encode() in attached.written for letter in SECRET)
-    finally:
-        attached.close()
 
 
 def test_guesses_are_drawn_at_all() -> None:
     """Or the rest of this file would show nothing."""
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         attached.type(b"a")
         attached.echo(1)
         attached.type("ж".encode())
@@ -175,8 +167,6 @@ def test_guesses_are_drawn_at_all() -> None:
         assert attached.without.text() == "$ a"
         assert attached.terminal.cursor() == (4, 0)
         assert UNDERLINED in attached.written
-    finally:
-        attached.close()
 
 
 BENT = {
@@ -194,8 +184,7 @@ BENT = {
 
 @pytest.mark.parametrize("state", BENT.values(), ids=list(BENT))
 def test_where_printing_does_more_than_fill_a_cell_nothing_is_drawn(state: bytes) -> None:
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         attached.type(b"a")
         attached.echo(1)  # from here on guesses would be drawn
         attached.print(state)
@@ -204,14 +193,11 @@ def test_where_printing_does_more_than_fill_a_cell_nothing_is_drawn(state: bytes
             assert UNDERLINED not in attached.written
             attached.echo(1)
         assert attached.both_alike()
-    finally:
-        attached.close()
 
 
 @pytest.mark.parametrize("cut", [b"\x1b", b"\x1b[3", b"\x1b]2;title", b"\xe6\xbc"])
 def test_nothing_is_drawn_into_the_middle_of_a_sequence_or_a_character(cut: bytes) -> None:
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         attached.type(b"a")
         attached.echo(1)
         attached.print(cut)
@@ -219,14 +205,11 @@ def test_nothing_is_drawn_into_the_middle_of_a_sequence_or_a_character(cut: byte
         attached.type(b"b")
         attached.wait(9.0)
         assert attached.written == b""
-    finally:
-        attached.close()
 
 
 @pytest.mark.parametrize("pen", [b"", b"\x1b[1;31;44m", b"\x1b[4:3;38;2;1;2;3m"])
 def test_the_pen_and_the_saved_cursor_of_a_program_are_left_alone(pen: bytes) -> None:
-    attached = Attached()
-    try:
+    with closing(Attached()) as attached:
         attached.print(pen + b"\x1b7")
         attached.type(b"a")
         attached.echo(1)
@@ -236,5 +219,3 @@ def test_the_pen_and_the_saved_cursor_of_a_program_are_left_alone(pen: bytes) ->
         assert attached.terminal.text() == attached.without.text() == "$ !b"
         attached.wait(9.0)
         assert attached.both_alike()
-    finally:
-        attached.close()

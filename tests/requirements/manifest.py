@@ -767,6 +767,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Inputs have one total order and carry their actor; two writers' keystrokes never mix.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
+            ),
+            *_in(
                 "privileged/test_checkpoint_faults",
                 "test_input_in_the_frozen_window_waits_and_comes_in_order",
             ),
@@ -1185,6 +1189,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_line_that_waits_for_approval_while_the_session_sleeps",
+                "test_what_was_decided_after_the_checkpoint_is_not_asked_for_again",
+            ),
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_what_was_put_to_sleep_for_an_actor_that_is_unknown_says_why_it_stays_asleep",
+            ),
             *_in(
                 "privileged/test_restore_conflicts",
                 "test_the_policy_of_a_session_that_is_asleep_stays_in_force",
@@ -1652,6 +1665,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_shell_has_the_same_state_through_twenty_generations",
+            ),
+            *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_a_shutdown_cut_off_by_a_kill_still_brings_its_sessions_back",
+            ),
+            *_in(
                 "privileged/test_moves",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
             ),
@@ -1665,6 +1686,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_checkpoint_puts_it_to_sleep_and_waking_it_gives_the_same_shell",
                 "test_a_page_opened_while_it_sleeps_follows_whoever_wakes_it",
                 "test_what_is_woken_at_once_is_still_found_at_its_relay",
+            ),
+            *_in(
+                "unit/test_own_filter",
+                "test_the_gates_filter_is_taken_out_and_the_others_stay",
+                "test_alone_it_leaves_no_filter",
             ),
             *_in(
                 "privileged/test_checkpoint_files",
@@ -1827,6 +1853,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "M3",
         "A lost connection to a peer outside leaves local state consistent and is listed.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_round_trips",
+                "test_a_server_in_node_and_its_client",
+            ),
             *_in(
                 "privileged/test_checkpoint_sdk",
                 "test_a_restore_says_what_did_not_come_back",
@@ -2100,6 +2130,23 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "work is not idle. What ended long ago is removed from disk by a stated retention.",
         tests=(
             *_in(
+                "privileged/test_checkpoint_crash_points",
+                "test_an_eviction_cut_off_by_a_kill_still_wakes_on_use",
+            ),
+            *_in(
+                "privileged/test_restore_conflicts",
+                "test_whoever_needs_it_while_it_is_restored_waits_for_that",
+            ),
+            *_in(
+                "privileged/test_evicting",
+                "test_what_is_sent_to_it_wakes_it",
+                "test_it_wakes_through_a_relay",
+            ),
+            *_in(
+                "unit/test_leftovers",
+                "test_what_does_not_end_in_time_is_said_and_tried_again",
+            ),
+            *_in(
                 "e2e/test_web_asleep",
                 "test_a_session_is_kept_and_no_longer_from_its_menu",
             ),
@@ -2275,6 +2322,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "F2",
         "Leases carry a rising token; a session chooses to be pinned (default) or re-homeable.",
         tests=(
+            *_in(
+                "privileged/test_checkpoint_deadline",
+                "test_a_lease_that_runs_out_during_a_dump_does_not_hang_it",
+            ),
             *_in(
                 "faults/test_adversary_clock",
                 "test_a_clock_that_jumps_revives_no_right_ends_none_early_and_fences_nothing",

@@ -128,73 +128,63 @@ def desk_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 @pytest.mark.parametrize("when", ["before the timer", "while the state is asked for"])
-def test_a_short_command_whose_reports_nobody_took_up_yet_has_its_result(
+async def test_a_short_command_whose_reports_nobody_took_up_yet_has_its_result(
     desk_of: Callable[[], Desk], when: str
 ) -> None:
     reports = (b"B 1 0 unknown /", b"E 1 7 /", b"P 2 7 /")
 
-    async def work() -> None:
-        desk = desk_of()
-        if when == "before the timer":
+    desk = desk_of()
+    if when == "before the timer":
+        desk.report(*reports)
+    else:
+
+        def late() -> None:
+            desk.on_look = lambda: None
             desk.report(*reports)
-        else:
 
-            def late() -> None:
-                desk.on_look = lambda: None
-                desk.report(*reports)
-
-            desk.on_look = late
-        execution = await desk.run()
-        assert (execution.record.status, execution.record.failure) == (7, ())
-        assert desk.typed == []
-
-    asyncio.run(work())
+        desk.on_look = late
+    execution = await desk.run()
+    assert (execution.record.status, execution.record.failure) == (7, ())
+    assert desk.typed == []
 
 
 @pytest.mark.parametrize("line", ["", "something else", None])
-def test_a_line_that_is_not_in_the_editor_may_have_run_and_nothing_is_typed(
+async def test_a_line_that_is_not_in_the_editor_may_have_run_and_nothing_is_typed(
     desk_of: Callable[[], Desk], line: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell_commands, "_LINE_WAIT_S", 0.01)
 
-    async def work() -> None:
-        desk = desk_of()
-        desk.line = line
-        execution = await desk.run()
-        assert execution.record.failure[0] == InputUnknown.code
-        assert set(desk.typed) == {LINE_PROBE}
-
-    asyncio.run(work())
+    desk = desk_of()
+    desk.line = line
+    execution = await desk.run()
+    assert execution.record.failure[0] == InputUnknown.code
+    assert set(desk.typed) == {LINE_PROBE}
 
 
-def test_a_line_that_is_still_in_the_editor_is_refused_and_cleared(
+async def test_a_line_that_is_still_in_the_editor_is_refused_and_cleared(
     desk_of: Callable[[], Desk],
 ) -> None:
-    async def work() -> None:
-        desk = desk_of()
-        desk.line = COMMAND + "\n"
-        execution = await desk.run()
-        assert execution.record.failure[0] == InvalidArgument.code
-        assert "not complete" in execution.record.failure[1]
-        assert desk.typed == [LINE_PROBE, b"\x03"]
-
-    asyncio.run(work())
+    desk = desk_of()
+    desk.line = COMMAND + "\n"
+    execution = await desk.run()
+    assert execution.record.failure[0] == InvalidArgument.code
+    assert "not complete" in execution.record.failure[1]
+    assert desk.typed == [LINE_PROBE, b"\x03"]
 
 
-def test_reports_that_come_while_the_shell_is_asked_count(desk_of: Callable[[], Desk]) -> None:
-    async def work() -> None:
-        desk = desk_of()
-        desk.line = COMMAND
-        typed = desk._type
+async def test_reports_that_come_while_the_shell_is_asked_count(
+    desk_of: Callable[[], Desk],
+) -> None:
+    desk = desk_of()
+    desk.line = COMMAND
+    typed = desk._type
 
-        def then_begins(data: bytes) -> None:
-            typed(data)
-            desk.report(b"B 1 0 unknown /", b"E 1 0 /", b"P 2 0 /")
-            desk.commands.read_reports()
+    def then_begins(data: bytes) -> None:
+        typed(data)
+        desk.report(b"B 1 0 unknown /", b"E 1 0 /", b"P 2 0 /")
+        desk.commands.read_reports()
 
-        desk.commands._type_as_host = then_begins
-        execution = await desk.run()
-        assert (execution.record.status, execution.record.failure) == (0, ())
-        assert desk.typed == [LINE_PROBE]
-
-    asyncio.run(work())
+    desk.commands._type_as_host = then_begins
+    execution = await desk.run()
+    assert (execution.record.status, execution.record.failure) == (0, ())
+    assert desk.typed == [LINE_PROBE]

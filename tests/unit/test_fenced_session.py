@@ -61,6 +61,7 @@ PASSES = {
     # The gate: what waited there was refused with the lease, so nothing is typed for these.
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
     ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver, ev.WrittenFromInside,
+    ev.MoveSealed,  # which it refuses itself
 }  # fmt: skip
 
 

@@ -180,10 +180,9 @@ def read_by_python(stream: bytes) -> tuple[list[m.Message], bytes]:
 @settings(max_examples=500, deadline=None)
 @given(streams())
 def test_c_and_python_read_the_same_from_any_bytes(stream: bytes) -> None:
-    client = Client()
-    for number in range(20):
-        client.untaken.add(b"%d" % number)
-    try:
+    with contextlib.closing(Client()) as client:
+        for number in range(20):
+            client.untaken.add(b"%d" % number)
         shown, rest = client.served(stream)
         taken, left = read_by_python(stream)
         # C knows one layout of a message, Python every one: it may stop earlier, never later.
@@ -194,8 +193,6 @@ def test_c_and_python_read_the_same_from_any_bytes(stream: bytes) -> None:
         assert client.loop.offset == OFFSET + len(shown)
         accepted = max((each.seq for each in messages if isinstance(each, m.Accepted)), default=0)
         assert [seq for seq, _ in client.untaken.all()] == list(range(accepted + 1, 21))
-    finally:
-        client.close()
 
 
 @settings(max_examples=300, deadline=None)
@@ -208,12 +205,9 @@ def test_c_takes_all_that_is_usual(pieces: list[bytes], plain: bool) -> None:
         stream += whole if plain else output_head(CHANNEL, offset, len(piece)) + piece
         stream += encode(m.Accepted(1, 2, offset))
         offset += len(piece)
-    client = Client()
-    try:
+    with contextlib.closing(Client()) as client:
         shown, rest = client.served(stream)
         assert (shown, rest) == (b"".join(each[:20_000] for each in pieces), b"")
-    finally:
-        client.close()
 
 
 @settings(max_examples=200, deadline=None)
@@ -226,8 +220,7 @@ def test_c_takes_all_that_is_usual(pieces: list[bytes], plain: bool) -> None:
 def test_a_key_is_sent_in_the_very_frame_that_python_makes(
     session: str, request: int, seq: int, data: bytes
 ) -> None:
-    client = Client()
-    try:
+    with contextlib.closing(Client()) as client:
         client.last_id = request
         client.untaken.numbered_to(seq)
         with client.serving(session):
@@ -235,8 +228,6 @@ def test_a_key_is_sent_in_the_very_frame_that_python_makes(
             assert client.host.recv(1 << 16) == quiet_input(request + 1, session, seq + 1, data)
         assert client.untaken.all() == [(seq + 1, data)]
         assert client.last_id == request + 1
-    finally:
-        client.close()
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 4095, 4096])

@@ -46,27 +46,21 @@ def record(owner: str, epoch: int, **more: Any) -> LeaseRecord:
 
 
 @pytest.mark.requirement("F1", "F3")
-def test_what_this_host_held_itself_is_held_again_without_waiting_for_itself() -> None:
-    async def story() -> None:
-        store = await stored(record(OWN.hex(), 5))
-        async with asyncio.timeout(3):
-            leasing = await again(store)
-        assert leasing.runner.epoch == 6
-        found = await written(store)
-        assert found is not None and found.forced_by == HOST_ACTOR and found.reason
-        leasing.close()
-
-    asyncio.run(story())
+async def test_what_this_host_held_itself_is_held_again_without_waiting_for_itself() -> None:
+    store = await stored(record(OWN.hex(), 5))
+    async with asyncio.timeout(3):
+        leasing = await again(store)
+    assert leasing.runner.epoch == 6
+    found = await written(store)
+    assert found is not None and found.forced_by == HOST_ACTOR and found.reason
+    leasing.close()
 
 
 @pytest.mark.requirement("F3")
-def test_the_epoch_is_above_what_record_and_journal_know() -> None:
-    async def story() -> None:
-        leasing = await again(await stored(record(OWN.hex(), 2, released=True)), before=7)
-        assert leasing.runner.epoch == 8
-        leasing.close()
-
-    asyncio.run(story())
+async def test_the_epoch_is_above_what_record_and_journal_know() -> None:
+    leasing = await again(await stored(record(OWN.hex(), 2, released=True)), before=7)
+    assert leasing.runner.epoch == 8
+    leasing.close()
 
 
 @pytest.mark.requirement("F1")
@@ -79,21 +73,18 @@ def test_the_epoch_is_above_what_record_and_journal_know() -> None:
         None,  # absence proves nothing
     ],
 )
-def test_what_another_host_may_have_is_taken_only_on_somebodys_word(
+async def test_what_another_host_may_have_is_taken_only_on_somebodys_word(
     found: LeaseRecord | None,
 ) -> None:
-    async def story() -> None:
-        store = await stored(found)
-        with pytest.raises(Fenced, match="lease") as refused:
-            await again(store)
-        assert "--i-know-the-host-is-dead" in refused.value.hint
-        assert await written(store) == found, "nothing was touched"
-        leasing = await again(store, host_is_dead=True)
-        assert leasing.runner.epoch == (5 if found else 4)
-        by, entry = leasing.held_again(3)
-        assert by == "ann" and entry.before == 3 and "dead" in entry.reason
-        forced = await written(store)
-        assert forced is not None and (forced.owner, forced.forced_by) == (OWN.hex(), "ann")
-        leasing.close()
-
-    asyncio.run(story())
+    store = await stored(found)
+    with pytest.raises(Fenced, match="lease") as refused:
+        await again(store)
+    assert "--i-know-the-host-is-dead" in refused.value.hint
+    assert await written(store) == found, "nothing was touched"
+    leasing = await again(store, host_is_dead=True)
+    assert leasing.runner.epoch == (5 if found else 4)
+    by, entry = leasing.held_again(3)
+    assert by == "ann" and entry.before == 3 and "dead" in entry.reason
+    forced = await written(store)
+    assert forced is not None and (forced.owner, forced.forced_by) == (OWN.hex(), "ann")
+    leasing.close()

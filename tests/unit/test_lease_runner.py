@@ -17,7 +17,9 @@ from holdfast.model.ids import SessionId
 from holdfast.model.lease import CLUSTER, EMBEDDED, LeaseRecord
 from holdfast.ports.coordination import CasLost, CasUnknown, StoredValue, Written
 from holdfast.wire.coordination import lease_key, pack_lease, unpack_lease
-from unit.virtual_time import VirtualClock, run
+from unit.virtual_time import VirtualClock, VirtualLoop, run
+
+pytestmark = pytest.mark.loop(factory=VirtualLoop)
 
 SESSION = SessionId("0" * 26)
 TERMS = terms_of("", 10.0)
@@ -145,147 +147,123 @@ async def record(store: MemoryCoordination) -> LeaseRecord:
 
 
 @pytest.mark.requirement("F2")
-def test_it_is_renewed_for_as_long_as_the_store_answers() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        for _ in range(100):
-            await asyncio.sleep(3.0)
-            assert host.runner.judge()
-        assert host.words() == ["epoch 1"]
-
-    run(story)
+async def test_it_is_renewed_for_as_long_as_the_store_answers() -> None:
+    host, _ = await held()
+    for _ in range(100):
+        await asyncio.sleep(3.0)
+        assert host.runner.judge()
+    assert host.words() == ["epoch 1"]
 
 
 @pytest.mark.requirement("F2")
-def test_one_that_cannot_renew_stops_before_the_lease_can_be_taken() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        await asyncio.sleep(5.0)
+async def test_one_that_cannot_renew_stops_before_the_lease_can_be_taken() -> None:
+    host, _ = await held()
+    await asyncio.sleep(5.0)
+    host.wire.cut = True
+    cut_at = host.clock.now()
+    fenced_at = await host.until(LeaseStep.LAPSE)
+    assert cut_at + USABLE_S - TERMS.renew_s - 0.01 <= fenced_at <= cut_at + USABLE_S
+    assert not host.runner.judge()
+    await asyncio.sleep(100.0)
+    assert host.words() == ["epoch 1", "lapse"]
+
+
+@pytest.mark.requirement("F2")
+async def test_an_interruption_shorter_than_the_lease_is_not_noticed() -> None:
+    host, _ = await held()
+    for _ in range(20):
         host.wire.cut = True
-        cut_at = host.clock.now()
-        fenced_at = await host.until(LeaseStep.LAPSE)
-        assert cut_at + USABLE_S - TERMS.renew_s - 0.01 <= fenced_at <= cut_at + USABLE_S
-        assert not host.runner.judge()
-        await asyncio.sleep(100.0)
-        assert host.words() == ["epoch 1", "lapse"]
-
-    run(story)
-
-
-@pytest.mark.requirement("F2")
-def test_an_interruption_shorter_than_the_lease_is_not_noticed() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        for _ in range(20):
-            host.wire.cut = True
-            await asyncio.sleep(USABLE_S - TERMS.renew_s - 2 * CALL_S)
-            host.wire.cut = False
-            await asyncio.sleep(2 * CALL_S)
-            assert host.runner.judge()
-        assert host.words() == ["epoch 1"]
-
-    run(story)
+        await asyncio.sleep(USABLE_S - TERMS.renew_s - 2 * CALL_S)
+        host.wire.cut = False
+        await asyncio.sleep(2 * CALL_S)
+        assert host.runner.judge()
+    assert host.words() == ["epoch 1"]
 
 
 @pytest.mark.requirement("F2", "F3")
-def test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait() -> None:
-    async def story() -> None:
-        host, store = await held()
-        host.wire.cut = True
-        await host.until(LeaseStep.LAPSE)
-        await asyncio.sleep(50.0)
-        host.wire.cut = False
-        healed_at = host.clock.now()
-        again_at = await host.until("epoch 2")
-        assert again_at - healed_at <= CALL_S + TERMS.retry_s
-        assert host.runner.judge() and host.runner.epoch == 2
-        assert (await record(store)).epoch == 2
-
-    run(story)
+async def test_after_the_lapse_it_goes_on_in_a_new_epoch_and_without_the_wait() -> None:
+    host, store = await held()
+    host.wire.cut = True
+    await host.until(LeaseStep.LAPSE)
+    await asyncio.sleep(50.0)
+    host.wire.cut = False
+    healed_at = host.clock.now()
+    again_at = await host.until("epoch 2")
+    assert again_at - healed_at <= CALL_S + TERMS.retry_s
+    assert host.runner.judge() and host.runner.epoch == 2
+    assert (await record(store)).epoch == 2
 
 
 @pytest.mark.requirement("F2")
-def test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        assert host.runner.judge()
-        host.clock.slept = 60.0  # and no alarm has rung yet
-        assert not host.runner.judge()
-        assert host.words() == ["epoch 1", "lapse"]
-
-    run(story)
+async def test_a_lease_that_ran_out_while_the_machine_slept_is_not_acted_on_at_all() -> None:
+    host, _ = await held()
+    assert host.runner.judge()
+    host.clock.slept = 60.0  # and no alarm has rung yet
+    assert not host.runner.judge()
+    assert host.words() == ["epoch 1", "lapse"]
 
 
 @pytest.mark.requirement("F1", "F3")
-def test_once_another_host_has_it_what_stands_still_here_never_runs_again() -> None:
-    async def story() -> None:
-        host, store = await held()
-        other = Host("b", store).challenger()
-        host.wire.cut = True
-        fenced = asyncio.create_task(host.until(LeaseStep.LAPSE))
-        assert await other.runner.acquire(2 * WAIT_S)
-        assert other.story[-1][1] > await fenced
-        assert other.words() == ["epoch 2"]
-        host.wire.cut = False
-        await host.until("taken by b")
-        other.runner.release()  # that changes nothing: it went on there, not here
-        async with asyncio.timeout(5.0):
-            await other.runner.settled.wait()
-        assert (await record(store)).released
-        host.restarted()
-        await asyncio.sleep(10 * WAIT_S)
-        assert host.words() == ["epoch 1", "lapse", "taken by b"]
-        assert not host.runner.judge()
-
-    run(story)
+async def test_once_another_host_has_it_what_stands_still_here_never_runs_again() -> None:
+    host, store = await held()
+    other = Host("b", store).challenger()
+    host.wire.cut = True
+    fenced = asyncio.create_task(host.until(LeaseStep.LAPSE))
+    assert await other.runner.acquire(2 * WAIT_S)
+    assert other.story[-1][1] > await fenced
+    assert other.words() == ["epoch 2"]
+    host.wire.cut = False
+    await host.until("taken by b")
+    other.runner.release()  # that changes nothing: it went on there, not here
+    async with asyncio.timeout(5.0):
+        await other.runner.settled.wait()
+    assert (await record(store)).released
+    host.restarted()
+    await asyncio.sleep(10 * WAIT_S)
+    assert host.words() == ["epoch 1", "lapse", "taken by b"]
+    assert not host.runner.judge()
 
 
 @pytest.mark.requirement("F2")
-def test_where_the_store_forgot_all_only_somebodys_word_brings_it_back() -> None:
-    async def story() -> None:
-        host, store = await held()
-        with pytest.raises(InvalidArgument, match="is held"):
-            await host.runner.force("ada", "because", 5.0)
-        store.store.entries.clear()
-        await host.until(LeaseStep.REFUSED)
-        await asyncio.sleep(10 * WAIT_S)
-        assert host.words() == ["epoch 1", "refused"], "absence proves nothing, however long"
-        with pytest.raises(InvalidArgument, match="needs a reason"):
-            await host.runner.force("ada", "", 5.0)
-        assert await host.runner.force("ada", "no other host has it", 5.0)
-        assert host.words() == ["epoch 1", "refused", "epoch 2"]
-        written = await record(store)
-        assert (written.epoch, written.forced_by, written.reason) == (
-            2, "ada", "no other host has it",
-        )  # fmt: skip
-
-    run(story)
+async def test_where_the_store_forgot_all_only_somebodys_word_brings_it_back() -> None:
+    host, store = await held()
+    with pytest.raises(InvalidArgument, match="is held"):
+        await host.runner.force("ada", "because", 5.0)
+    store.store.entries.clear()
+    await host.until(LeaseStep.REFUSED)
+    await asyncio.sleep(10 * WAIT_S)
+    assert host.words() == ["epoch 1", "refused"], "absence proves nothing, however long"
+    with pytest.raises(InvalidArgument, match="needs a reason"):
+        await host.runner.force("ada", "", 5.0)
+    assert await host.runner.force("ada", "no other host has it", 5.0)
+    assert host.words() == ["epoch 1", "refused", "epoch 2"]
+    written = await record(store)
+    assert (written.epoch, written.forced_by, written.reason) == (
+        2, "ada", "no other host has it",
+    )  # fmt: skip
 
 
 @pytest.mark.requirement("F1", "F2")
-def test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers() -> None:
-    async def story() -> None:
-        host, store = await held()
-        store.store.entries.clear()
-        await host.until(LeaseStep.REFUSED)
-        host.wire.cut = True
-        host.restarted()
-        with pytest.raises(CoordinationDown):
-            await host.runner.force("ada", "no other host has it", 5.0)
-        host.wire.cut = False
-        await asyncio.sleep(WAIT_S)
-        host.wire.cut = True
-        assert not await host.runner.force("ada", "no other host has it", 5.0)
-        # Another was believed first: what was attested here is not so any more.
-        taken = LeaseRecord(SESSION, "b", "life of b", 2, 10.0)
-        store.store.put(lease_key(SESSION), pack_lease(taken), None)
-        host.wire.cut = False
-        await host.until("taken by b")
-        with pytest.raises(InvalidArgument, match="lives elsewhere"):
-            await host.runner.force("ada", "it must", 5.0)
-        assert not host.runner.judge()
-
-    run(story)
+async def test_a_word_is_not_enough_where_another_host_is_found_or_nobody_answers() -> None:
+    host, store = await held()
+    store.store.entries.clear()
+    await host.until(LeaseStep.REFUSED)
+    host.wire.cut = True
+    host.restarted()
+    with pytest.raises(CoordinationDown):
+        await host.runner.force("ada", "no other host has it", 5.0)
+    host.wire.cut = False
+    await asyncio.sleep(WAIT_S)
+    host.wire.cut = True
+    assert not await host.runner.force("ada", "no other host has it", 5.0)
+    # Another was believed first: what was attested here is not so any more.
+    taken = LeaseRecord(SESSION, "b", "life of b", 2, 10.0)
+    store.store.put(lease_key(SESSION), pack_lease(taken), None)
+    host.wire.cut = False
+    await host.until("taken by b")
+    with pytest.raises(InvalidArgument, match="lives elsewhere"):
+        await host.runner.force("ada", "it must", 5.0)
+    assert not host.runner.judge()
 
 
 @pytest.mark.requirement("F1")
@@ -316,143 +294,113 @@ def test_two_hosts_that_are_cut_off_in_turn_never_hold_it_together() -> None:
     run(story)
 
 
-def test_an_answer_that_comes_after_the_lapse_is_not_taken_for_another_ones() -> None:
-    async def story() -> None:
-        host = Host("a", MemoryCoordination())
-        host.wire = slow = Slow(host.wire.store)
-        host.newborn()
-        assert await host.runner.acquire(5.0)
-        await host.until(LeaseStep.LAPSE)  # the renewal is done, and not answered
-        await slow.began[2].wait()  # the claim of the next life is under way
-        slow.answer[1].set()
-        await asyncio.sleep(0.1)
-        assert not host.runner.usable()
-        assert (await record(slow.store)).epoch == 1
-
-    run(story)
+async def test_an_answer_that_comes_after_the_lapse_is_not_taken_for_another_ones() -> None:
+    host = Host("a", MemoryCoordination())
+    host.wire = slow = Slow(host.wire.store)
+    host.newborn()
+    assert await host.runner.acquire(5.0)
+    await host.until(LeaseStep.LAPSE)  # the renewal is done, and not answered
+    await slow.began[2].wait()  # the claim of the next life is under way
+    slow.answer[1].set()
+    await asyncio.sleep(0.1)
+    assert not host.runner.usable()
+    assert (await record(slow.store)).epoch == 1
 
 
 @pytest.mark.requirement("F1")
-def test_a_store_that_lost_its_memory_gives_nothing_back() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        host.wire.cut = True
-        await host.until(LeaseStep.LAPSE)
-        host.wire.store = MemoryCoordination()
-        host.wire.cut = False
-        await asyncio.sleep(10 * WAIT_S)
-        assert host.words() == ["epoch 1", "lapse"]
-
-    run(story)
+async def test_a_store_that_lost_its_memory_gives_nothing_back() -> None:
+    host, _ = await held()
+    host.wire.cut = True
+    await host.until(LeaseStep.LAPSE)
+    host.wire.store = MemoryCoordination()
+    host.wire.cut = False
+    await asyncio.sleep(10 * WAIT_S)
+    assert host.words() == ["epoch 1", "lapse"]
 
 
-def test_a_write_that_arrived_without_its_answer_is_no_ones_but_ours() -> None:
-    async def story() -> None:
-        host, store = await held()
-        host.wire.deaf = True
-        await host.until(LeaseStep.LAPSE)
-        await asyncio.sleep(30.0)  # it writes that it has it again, and does not know it
-        assert (await record(store)).epoch > 1
-        host.wire.deaf = False
-        async with asyncio.timeout(10.0):
-            while not host.runner.judge():
-                await asyncio.sleep(0.1)
-        assert host.runner.epoch == (await record(store)).epoch
-        assert not [word for word in host.words() if word.startswith("taken")]
-
-    run(story)
+async def test_a_write_that_arrived_without_its_answer_is_no_ones_but_ours() -> None:
+    host, store = await held()
+    host.wire.deaf = True
+    await host.until(LeaseStep.LAPSE)
+    await asyncio.sleep(30.0)  # it writes that it has it again, and does not know it
+    assert (await record(store)).epoch > 1
+    host.wire.deaf = False
+    async with asyncio.timeout(10.0):
+        while not host.runner.judge():
+            await asyncio.sleep(0.1)
+    assert host.runner.epoch == (await record(store)).epoch
+    assert not [word for word in host.words() if word.startswith("taken")]
 
 
-def test_a_new_daemon_carries_the_same_lease_on() -> None:
-    async def story() -> None:
-        host, store = await held()
-        for _ in range(20):
-            await asyncio.sleep(2.7)
-            host.restarted()
-            assert host.runner.judge()
-        await asyncio.sleep(30.0)
+async def test_a_new_daemon_carries_the_same_lease_on() -> None:
+    host, store = await held()
+    for _ in range(20):
+        await asyncio.sleep(2.7)
+        host.restarted()
         assert host.runner.judge()
-        assert host.words() == ["epoch 1"]
-        assert (await record(store)).epoch == 1
-
-    run(story)
-
-
-def test_a_new_daemon_that_comes_too_late_finds_it_lost_and_takes_it_again() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        host.runner.close()
-        await asyncio.sleep(USABLE_S + 0.1)
-        host.restarted()
-        assert not host.runner.usable()
-        assert host.words() == ["epoch 1", "lapse"]
-        await host.until("epoch 2")
-
-    run(story)
+    await asyncio.sleep(30.0)
+    assert host.runner.judge()
+    assert host.words() == ["epoch 1"]
+    assert (await record(store)).epoch == 1
 
 
-def test_a_fenced_one_stays_fenced_over_a_new_daemon() -> None:
-    async def story() -> None:
-        host, _ = await held()
-        host.wire.cut = True
-        await host.until(LeaseStep.LAPSE)
-        host.restarted()
-        assert not host.runner.judge()
-        await asyncio.sleep(5.0)
-        host.wire.cut = False
-        await host.until("epoch 2")
-
-    run(story)
+async def test_a_new_daemon_that_comes_too_late_finds_it_lost_and_takes_it_again() -> None:
+    host, _ = await held()
+    host.runner.close()
+    await asyncio.sleep(USABLE_S + 0.1)
+    host.restarted()
+    assert not host.runner.usable()
+    assert host.words() == ["epoch 1", "lapse"]
+    await host.until("epoch 2")
 
 
-def test_the_end_is_said_so_that_nobody_waits() -> None:
-    async def story() -> None:
-        host, store = await held()
-        host.runner.release()
-        async with asyncio.timeout(1.0):
-            await host.runner.settled.wait()
-        assert (await record(store)).released
-        other = Host("b", store).challenger()
-        assert await other.runner.acquire(1.0)
-        assert other.words() == ["epoch 2"]
-
-    run(story)
+async def test_a_fenced_one_stays_fenced_over_a_new_daemon() -> None:
+    host, _ = await held()
+    host.wire.cut = True
+    await host.until(LeaseStep.LAPSE)
+    host.restarted()
+    assert not host.runner.judge()
+    await asyncio.sleep(5.0)
+    host.wire.cut = False
+    await host.until("epoch 2")
 
 
-def test_without_a_store_nothing_is_acquired_and_nothing_waits_for_ever() -> None:
-    async def story() -> None:
-        host = Host("a", MemoryCoordination()).newborn()
-        host.wire.cut = True
-        began = host.clock.now()
-        assert not await host.runner.acquire(5.0)
-        assert host.clock.now() - began == pytest.approx(5.0)
-        host.runner.close()
-
-    run(story)
-
-
-def test_a_damaged_record_is_never_taken_for_none() -> None:
-    async def story() -> None:
-        host, store = await held()
-        entry = await store.get(lease_key(SESSION))
-        assert isinstance(await store.cas(entry.key, b"\xc1", entry.revision), Written)
-        await host.until(LeaseStep.REFUSED)
-        await asyncio.sleep(100.0)
-        assert host.words() == ["epoch 1", "refused"]
-
-    run(story)
+async def test_the_end_is_said_so_that_nobody_waits() -> None:
+    host, store = await held()
+    host.runner.release()
+    async with asyncio.timeout(1.0):
+        await host.runner.settled.wait()
+    assert (await record(store)).released
+    other = Host("b", store).challenger()
+    assert await other.runner.acquire(1.0)
+    assert other.words() == ["epoch 2"]
 
 
-def test_a_record_forced_by_somebody_ousts_who_held_it() -> None:
-    async def story() -> None:
-        host, store = await held()
-        entry = await store.get(lease_key(SESSION))
-        forced = LeaseRecord(SESSION, "c", "life of c", 2, None, forced_by="ann", reason="gone")
-        assert isinstance(await store.cas(entry.key, pack_lease(forced), entry.revision), Written)
-        await host.until("taken by c")
-        assert host.words()[:2] in (["epoch 1", "refused"], ["epoch 1", "ousted"])
+async def test_without_a_store_nothing_is_acquired_and_nothing_waits_for_ever() -> None:
+    host = Host("a", MemoryCoordination()).newborn()
+    host.wire.cut = True
+    began = host.clock.now()
+    assert not await host.runner.acquire(5.0)
+    assert host.clock.now() - began == pytest.approx(5.0)
+    host.runner.close()
 
-    run(story)
+
+async def test_a_damaged_record_is_never_taken_for_none() -> None:
+    host, store = await held()
+    entry = await store.get(lease_key(SESSION))
+    assert isinstance(await store.cas(entry.key, b"\xc1", entry.revision), Written)
+    await host.until(LeaseStep.REFUSED)
+    await asyncio.sleep(100.0)
+    assert host.words() == ["epoch 1", "refused"]
+
+
+async def test_a_record_forced_by_somebody_ousts_who_held_it() -> None:
+    host, store = await held()
+    entry = await store.get(lease_key(SESSION))
+    forced = LeaseRecord(SESSION, "c", "life of c", 2, None, forced_by="ann", reason="gone")
+    assert isinstance(await store.cas(entry.key, pack_lease(forced), entry.revision), Written)
+    await host.until("taken by c")
+    assert host.words()[:2] in (["epoch 1", "refused"], ["epoch 1", "ousted"])
 
 
 # -- settings ---------------------------------------------------------------------------------

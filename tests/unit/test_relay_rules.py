@@ -33,33 +33,27 @@ SESSION = SessionId.of_key(A)
 @pytest.mark.parametrize(
     "make", [lambda: MemoryFloors(10), lambda: SharedFloors(MemoryCoordination())]
 )
-def test_a_floor_rises_and_never_falls_and_an_epoch_keeps_its_host(make: object) -> None:
-    async def scene() -> None:
-        floors: Floors = make()  # type: ignore[operator]
-        assert await floors.rise(SESSION, 2, A) == Floor(2, A)
-        assert await floors.rise(SESSION, 1, B) == Floor(2, A)
-        assert await floors.rise(SESSION, 2, B) == Floor(2, A)
-        assert await floors.rise(SESSION, 3, B) == Floor(3, B)
-        assert not (await floors.rise(SESSION, 2, A)).admits(2, A)
-
-    asyncio.run(scene())
+async def test_a_floor_rises_and_never_falls_and_an_epoch_keeps_its_host(make: object) -> None:
+    floors: Floors = make()  # type: ignore[operator]
+    assert await floors.rise(SESSION, 2, A) == Floor(2, A)
+    assert await floors.rise(SESSION, 1, B) == Floor(2, A)
+    assert await floors.rise(SESSION, 2, B) == Floor(2, A)
+    assert await floors.rise(SESSION, 3, B) == Floor(3, B)
+    assert not (await floors.rise(SESSION, 2, A)).admits(2, A)
 
 
-def test_a_relay_hears_of_a_floor_that_rose_at_another() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        here, there = (SharedFloors(MemoryCoordination(store)) for _ in range(2))
-        await here.rise(SESSION, 1, A)
-        heard = here.risen()
-        assert await anext(heard) == (SESSION, Floor(1, A))
-        waiting = asyncio.ensure_future(anext(heard))
-        await there.rise(SESSION, 2, B)
-        assert await asyncio.wait_for(waiting, 5) == (SESSION, Floor(2, B))
-
-    asyncio.run(scene())
+async def test_a_relay_hears_of_a_floor_that_rose_at_another() -> None:
+    store = MemoryStore()
+    here, there = (SharedFloors(MemoryCoordination(store)) for _ in range(2))
+    await here.rise(SESSION, 1, A)
+    heard = here.risen()
+    assert await anext(heard) == (SESSION, Floor(1, A))
+    waiting = asyncio.ensure_future(anext(heard))
+    await there.rise(SESSION, 2, B)
+    assert await asyncio.wait_for(waiting, 5) == (SESSION, Floor(2, B))
 
 
-def test_a_floor_heard_to_rise_while_another_is_being_written_counts() -> None:
+async def test_a_floor_heard_to_rise_while_another_is_being_written_counts() -> None:
     """The write of epoch 5 is done, but its answer comes after the news of 6: 5 is not routed."""
 
     class Slow(MemoryCoordination):
@@ -72,59 +66,47 @@ def test_a_floor_heard_to_rise_while_another_is_being_written_counts() -> None:
             await self.answer.wait()
             return done
 
-    async def scene() -> None:
-        store = MemoryStore()
-        here, there = SharedFloors(Slow(store)), SharedFloors(MemoryCoordination(store))
-        heard = here.risen()
-        first = asyncio.ensure_future(anext(heard))
-        rising = asyncio.ensure_future(here.rise(SESSION, 5, A))
-        assert await asyncio.wait_for(first, 5) == (SESSION, Floor(5, A))
-        await there.rise(SESSION, 6, B)
-        assert await asyncio.wait_for(anext(heard), 5) == (SESSION, Floor(6, B))
-        Slow.answer.set()
-        floor = await rising
-        assert floor == here.known(SESSION) == Floor(6, B)
-        assert not floor.admits(5, A)
-
-    asyncio.run(scene())
+    store = MemoryStore()
+    here, there = SharedFloors(Slow(store)), SharedFloors(MemoryCoordination(store))
+    heard = here.risen()
+    first = asyncio.ensure_future(anext(heard))
+    rising = asyncio.ensure_future(here.rise(SESSION, 5, A))
+    assert await asyncio.wait_for(first, 5) == (SESSION, Floor(5, A))
+    await there.rise(SESSION, 6, B)
+    assert await asyncio.wait_for(anext(heard), 5) == (SESSION, Floor(6, B))
+    Slow.answer.set()
+    floor = await rising
+    assert floor == here.known(SESSION) == Floor(6, B)
+    assert not floor.admits(5, A)
 
 
-def test_what_is_no_floor_at_the_coordination_point_is_passed_over() -> None:
-    async def scene() -> None:
-        store = MemoryCoordination()
-        await store.cas("relay_floors.by-hand", b"what is this", 0)
-        await store.cas(f"relay_floors.{SESSION}", b"short", 0)
-        floors = SharedFloors(store)
-        heard = asyncio.ensure_future(anext(floors.risen()))
-        assert await floors.rise(SESSION, 3, A) == Floor(3, A)
-        assert await asyncio.wait_for(heard, 5) == (SESSION, Floor(3, A))
-
-    asyncio.run(scene())
+async def test_what_is_no_floor_at_the_coordination_point_is_passed_over() -> None:
+    store = MemoryCoordination()
+    await store.cas("relay_floors.by-hand", b"what is this", 0)
+    await store.cas(f"relay_floors.{SESSION}", b"short", 0)
+    floors = SharedFloors(store)
+    heard = asyncio.ensure_future(anext(floors.risen()))
+    assert await floors.rise(SESSION, 3, A) == Floor(3, A)
+    assert await asyncio.wait_for(heard, 5) == (SESSION, Floor(3, A))
 
 
-def test_two_relays_never_give_one_epoch_to_two_hosts() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        relays = [SharedFloors(MemoryCoordination(store)) for _ in range(8)]
-        hosts = [bytes([n]) * 32 for n in range(8)]
-        found = await asyncio.gather(
-            *(one.rise(SESSION, 5, host) for one, host in zip(relays, hosts, strict=True))
-        )
-        assert sum(f.admits(5, host) for f, host in zip(found, hosts, strict=True)) == 1
-
-    asyncio.run(scene())
+async def test_two_relays_never_give_one_epoch_to_two_hosts() -> None:
+    store = MemoryStore()
+    relays = [SharedFloors(MemoryCoordination(store)) for _ in range(8)]
+    hosts = [bytes([n]) * 32 for n in range(8)]
+    found = await asyncio.gather(
+        *(one.rise(SESSION, 5, host) for one, host in zip(relays, hosts, strict=True))
+    )
+    assert sum(f.admits(5, host) for f, host in zip(found, hosts, strict=True)) == 1
 
 
-def test_the_oldest_floor_goes_when_there_are_too_many() -> None:
-    async def scene() -> None:
-        floors = MemoryFloors(2)
-        ids = [SessionId.of_key(bytes([n])) for n in range(3)]
-        for session in ids:
-            await floors.rise(session, 9, A)
-        assert await floors.rise(ids[2], 1, B) == Floor(9, A)
-        assert await floors.rise(ids[0], 1, B) == Floor(1, B)
-
-    asyncio.run(scene())
+async def test_the_oldest_floor_goes_when_there_are_too_many() -> None:
+    floors = MemoryFloors(2)
+    ids = [SessionId.of_key(bytes([n])) for n in range(3)]
+    for session in ids:
+        await floors.rise(session, 9, A)
+    assert await floors.rise(ids[2], 1, B) == Floor(9, A)
+    assert await floors.rise(ids[0], 1, B) == Floor(1, B)
 
 
 # -- rates ------------------------------------------------------------------------------------

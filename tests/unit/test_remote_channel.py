@@ -160,21 +160,18 @@ class Link:
         self.closed.set()
 
 
-def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_way_that_ends_before_it_is_used_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The relay says it ends, or the host refuses, when the channel stands and has no user yet."""
     monkeypatch.setattr(remote, "_LINGER_S", 0.0)
 
-    async def scene() -> None:
-        wire, link, device = Wire(), Link(), DeviceKeys(bytes(range(32)))
-        machine = Machine("box", HOST.public.hex(), (), "me")
-        bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
-        opening, floor = Opening(SESSION), EpochFloor()
-        bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)
-        link.on_leave()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            bridge.serve(ours)
-            await asyncio.wait_for(link.closed.wait(), 10)
-            assert bridge._host.over and theirs.recv(1) == b""
-
-    asyncio.run(scene())
+    wire, link, device = Wire(), Link(), DeviceKeys(bytes(range(32)))
+    machine = Machine("box", HOST.public.hex(), (), "me")
+    bridge = remote._Bridge(machine, device, link)  # type: ignore[arg-type]
+    opening, floor = Opening(SESSION), EpochFloor()
+    bridge._host = await dial(wire, opening, SESSION, device, floor, bridge._end)
+    link.on_leave()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        bridge.serve(ours)
+        await asyncio.wait_for(link.closed.wait(), 10)
+        assert bridge._host.over and theirs.recv(1) == b""

@@ -52,31 +52,25 @@ class Uplink:
 
 
 @pytest.mark.requirement("R3")
-def test_one_who_opens_it_and_says_nothing_is_not_waited_for(
+async def test_one_who_opens_it_and_says_nothing_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote, "_GREETING_S", 0.01)
 
-    async def scene() -> None:
-        uplink = Uplink()
-        RemoteStream(uplink, 7)  # type: ignore[arg-type]
-        assert await asyncio.wait_for(uplink.closed, 10) == 7
-
-    asyncio.run(scene())
+    uplink = Uplink()
+    RemoteStream(uplink, 7)  # type: ignore[arg-type]
+    assert await asyncio.wait_for(uplink.closed, 10) == 7
 
 
 @pytest.mark.requirement("R3")
 @pytest.mark.parametrize("first", [b"", b"?", b"S", b"S" + b"!" * 26, b"I1234567"])
-def test_what_is_no_opening_ends_it(first: bytes) -> None:
-    async def scene() -> None:
-        uplink = Uplink()
-        stream = RemoteStream(uplink, 7)  # type: ignore[arg-type]
-        stream.receive(first)
-        assert uplink.closed.done()
-        # Not for want of a session: one that is no session's at all is not even looked for.
-        assert [type(each) for each in uplink.complaints] == [ProtocolViolation]
-
-    asyncio.run(scene())
+async def test_what_is_no_opening_ends_it(first: bytes) -> None:
+    uplink = Uplink()
+    stream = RemoteStream(uplink, 7)  # type: ignore[arg-type]
+    stream.receive(first)
+    assert uplink.closed.done()
+    # Not for want of a session: one that is no session's at all is not even looked for.
+    assert [type(each) for each in uplink.complaints] == [ProtocolViolation]
 
 
 # -- who comes ------------------------------------------------------------------------------------

@@ -53,6 +53,9 @@ def authority() -> Authority:
 
 
 class Sessions:
+    def find_live(self, _: Actor, text: str) -> None:
+        return None
+
     def find(self, _: Actor, text: str, *, by_prefix: bool) -> str:
         return f"found {text}"
 

@@ -265,22 +265,21 @@ def test_a_long_command_is_followed_however_often_the_host_is_lost_meanwhile(
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_a_host_that_is_gone_for_good_is_told_once_and_soon(tmp_path: Path, begun: bool) -> None:
-    async def work() -> None:
-        host: FakeHost
+async def test_a_host_that_is_gone_for_good_is_told_once_and_soon(
+    tmp_path: Path, begun: bool
+) -> None:
+    host: FakeHost
 
-        def answering(request: m.Request) -> Iterable[m.Message]:
-            Path(host.path).unlink()  # nothing listens there any more
-            asyncio.get_running_loop().call_later(0.05, host.drop)
-            return _exec(request, ends=False) if begun else ()
+    def answering(request: m.Request) -> Iterable[m.Message]:
+        Path(host.path).unlink()  # nothing listens there any more
+        asyncio.get_running_loop().call_later(0.05, host.drop)
+        return _exec(request, ends=False) if begun else ()
 
-        async with linked(tmp_path, answering) as (made, link):
-            host = made
-            running = Running(link, link.inputs(SESSION), cast(Session, _Handle()), "make", "", "")
-            with pytest.raises(HostLost if begun else InputUnknown):
-                await asyncio.wait_for(running.result(), PATIENCE_S / 2)
-
-    asyncio.run(asyncio.wait_for(work(), 30))
+    async with linked(tmp_path, answering) as (made, link):
+        host = made
+        running = Running(link, link.inputs(SESSION), cast(Session, _Handle()), "make", "", "")
+        with pytest.raises(HostLost if begun else InputUnknown):
+            await asyncio.wait_for(running.result(), PATIENCE_S / 2)
 
 
 class _Handle:

@@ -32,26 +32,23 @@ def test_a_halt_below_a_fence_is_dated_anew_and_what_a_daemon_finds_is_not_known
     assert StateSince(lambda: HALTED, since.look()).look() == SavedSince("halted", None)
 
 
-def test_a_stopped_job_is_dated_by_whoever_watched_when_it_was_stopped(
+async def test_a_stopped_job_is_dated_by_whoever_watched_when_it_was_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(state_watch, "now", lambda: 100.0)
 
-    async def watch() -> None:
-        state = SessionState.STOPPED
-        watching = StateWatch(lambda: state, lambda _: None)
-        assert watching.seen_at(state) is None, "nobody watches"
-        watching.set_watched(True)
-        assert watching.seen_at(state) is None, "it may have been so for long"
-        state = SessionState.WORKING
-        watching.current_state()
-        state = SessionState.STOPPED
-        watching.current_state()
-        assert watching.seen_at(state) == 100.0
-        assert watching.seen_at(SessionState.WORKING) is None
-        watching.stop()
-
-    asyncio.run(watch())
+    state = SessionState.STOPPED
+    watching = StateWatch(lambda: state, lambda _: None)
+    assert watching.seen_at(state) is None, "nobody watches"
+    watching.set_watched(True)
+    assert watching.seen_at(state) is None, "it may have been so for long"
+    state = SessionState.WORKING
+    watching.current_state()
+    state = SessionState.STOPPED
+    watching.current_state()
+    assert watching.seen_at(state) == 100.0
+    assert watching.seen_at(SessionState.WORKING) is None
+    watching.stop()
 
 
 def test_a_state_that_somebody_was_told_when_asking_is_followed_by_the_change_back() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from holdfast.core.attachments import Seat
 from holdfast.core.turn.events import TurnEvent
 from holdfast.model.action import DeclaredAction
+from holdfast.model.checkpoint import Waking
 from holdfast.model.errors import HoldfastError
 from holdfast.model.gate import ProposedEffect, Verdict
 from holdfast.model.ids import ActorId, OperatorId
@@ -163,6 +164,7 @@ class CheckpointStored(SessionEvent):
     """All of it is safely stored; the tree is ended next, and the session is asleep in it."""
 
     checkpoint: str  # id
+    waking: Waking = Waking()
 
 
 class MoveSealed(SessionEvent):
@@ -258,6 +260,13 @@ class CommitFailed(SessionEvent):
 
     number: int
     error: HoldfastError
+
+
+class DecidedInAnotherLife(SessionEvent):
+    """A request for approval that was decided after the checkpoint that the session was restored
+    from."""
+
+    id: str
 
 
 class ApprovalDecided(SessionEvent):

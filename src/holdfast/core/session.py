@@ -26,6 +26,7 @@ from holdfast.core.session_state import RUNNING, State, StateStep
 from holdfast.core.turn import events as turn
 from holdfast.core.turn.machine import TurnMachine
 from holdfast.core.turn.policy import policy
+from holdfast.model.checkpoint import Waking
 from holdfast.model.envelope import Right
 from holdfast.model.errors import (
     CheckpointFailed,
@@ -56,6 +57,9 @@ class _Decision(NamedTuple):
     actor: ActorId
     until: float
     version: int  # of the authority
+
+
+_ONLY_IF_ASKED = Waking()
 
 
 class SavedGate(Record):
@@ -98,6 +102,7 @@ class SessionMachine:
         keys_rebound: Callable[[], bool] = lambda: False,
         resize_runs: Callable[[], bool] = lambda: False,
         asleep_in: str = "",
+        waking: Waking = _ONLY_IF_ASKED,
     ) -> None:
         """`in_force`: whether a policy applies here; `gate`: what waited at the gate;
         `keys_rebound`: whether keys at the prompt may do anything; `resize_runs`: whether somebody
@@ -111,7 +116,7 @@ class SessionMachine:
         self._resuming_actors: frozenset[str] = frozenset()  # those, when a resume was asked for
         self.pinned = pinned  # it is not reaped (core.continuity.idle)
         self.ending: Ending | None = None
-        self.asleep_in = asleep_in
+        self.asleep_in, self.waking = asleep_in, waking
         self.attachments = Attachments()
         self.attachments.turn_with(held.holder or HOST_ACTOR)
         self.authority = authority
@@ -466,6 +471,19 @@ class SessionMachine:
         closed = self._withdrawn(event.id)
         return [*closed, do.SaveParcel(), do.ScheduleTick()] if closed else []
 
+    def _decided_in_another_life(self, event: ev.DecidedInAnotherLife) -> list[do.Effect]:
+        """What was approved there has happened, and what was denied was to stay so: what waits here
+        for the same decision is refused. Whoever wants it asks again."""
+        gated = self.inputs.gated
+        if gated is not None and event.id == self._held_by:
+            error = GateRefused(
+                "it was decided on after the checkpoint that the session was restored from",
+                hint="enter it again to ask again",
+            )
+            return self._refuse_commit(gated, error)
+        closed = self._withdrawn(event.id)
+        return [*closed, do.SaveParcel(), do.ScheduleTick()] if closed else []
+
     def _withdrawn(self, id: str) -> list[do.Effect]:
         approval = self.approvals.withdraw(id)
         return [] if approval is None else [do.CloseApproval(approval, HOST_ACTOR)]
@@ -647,14 +665,14 @@ class SessionMachine:
     def _checkpoint_stored(self, event: ev.CheckpointStored) -> list[do.Effect]:
         if not self.state.is_checkpointing:
             raise CheckpointFailed(f"it is {self.state.phase} by now, so it was not ended")
-        self.asleep_in = event.checkpoint
+        self.asleep_in, self.waking = event.checkpoint, event.waking
         return [do.SaveParcel()]
 
     def _checkpoint_over(self, event: ev.CheckpointOver) -> list[do.Effect]:
         if self.state.is_over:
             return []
         self._step(StateStep.CHECKPOINT_OVER)
-        self.asleep_in, self.inputs.paused = "", False
+        self.asleep_in, self.waking, self.inputs.paused = "", _ONLY_IF_ASKED, False
         return [do.SaveParcel(), do.ReleaseTyping(), _TAKE, do.AnnounceOperators()]
 
     def _move_sealed(self, event: ev.MoveSealed) -> list[do.Effect]:
@@ -874,6 +892,7 @@ _HANDLERS: dict[type[ev.SessionEvent], Callable[[SessionMachine, Any], list[do.E
     ev.CommitWaits: SessionMachine._commit_waits,
     ev.ApprovalDecided: SessionMachine._approval_decided,
     ev.EffectHeld: SessionMachine._effect_held,
+    ev.DecidedInAnotherLife: SessionMachine._decided_in_another_life,
     ev.EffectDropped: SessionMachine._effect_dropped,
     ev.GatePolicyChanged: SessionMachine._gate_policy_changed,
     ev.ForwardLeft: lambda self, event: self.forwards.close(event),

@@ -154,7 +154,7 @@ class State(Record):
 
     @property
     def is_fenced(self) -> bool:
-        return self.has(Phase.FENCED)
+        return self.phase is Phase.FENCED or (self.under is not None and self.under.is_fenced)
 
     @property
     def is_halted(self) -> bool:

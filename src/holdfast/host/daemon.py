@@ -219,10 +219,10 @@ class Daemon:
         )
         self.handover = HandoverSource(self.links, self.store, self.registry, self.reach.over)
         self.links.serve(handover_messages.SERVICE, HandoverTarget(self).serve)
-        self.eviction = Eviction(self.continuity, self.store, self.registry)
+        self.eviction = Eviction(self.continuity, self.store)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.moves = Moves(self)
-        self.operators.table = self._request_table()
+        self.operators.answer = self._request_table().answer
         self.operators.on_link = self.links.answer_local
         self._tidying = set[asyncio.Task[None]]()
         self._started_at = time.time()
@@ -369,7 +369,7 @@ class Daemon:
     async def checkpoint_all(self, actor: ActorId) -> tuple[tuple[str, ...], dict[str, str]]:
         """They come back with the next host."""
         live = self.registry.live.values()
-        return await put_all_to_sleep(live, self.continuity, self.store, self.registry, actor)
+        return await put_all_to_sleep(live, self.continuity, self.store, actor)
 
     async def end_all(self, actor: ActorId) -> None:
         """Every session that this actor may end. The others run on."""

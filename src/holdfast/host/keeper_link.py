@@ -155,6 +155,10 @@ class KeeperLink:
                 log.error("the keeper cannot freeze %s: %s", group, error)
         self._send(protocol.lease(until), fds)
 
+    def dump(self, *, under_way: bool) -> None:
+        """Around a checkpoint: what CRIU has stopped must not be frozen, or CRIU waits for it."""
+        self._send(protocol.dump(under_way))
+
     def release(self) -> None:
         """Give the custody up; the keeper exits."""
         self._send(protocol.RELEASE)

@@ -80,8 +80,9 @@ def _places(home: Home) -> tuple[str, str]:
     return f"{home.run}/bells", f"{home.run}/tokens"
 
 
-def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
-    """What dead hosts left behind: FIFOs, tokens, and trees in our cgroup that nobody holds."""
+def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> list[str]:
+    """What dead hosts left behind: FIFOs, tokens, and trees in our cgroup that nobody holds. Gives
+    the names of trees that could not be ended, as something in them waits in the kernel."""
     for directory in _places(home):
         for name in os.listdir(directory):
             if name.partition(".")[0] not in living:
@@ -92,11 +93,20 @@ def clear_leftovers(instance: str, home: Home, living: set[SessionId]) -> None:
             if name not in living:
                 shutil.rmtree(f"{home.run}/snapshots/{name}", ignore_errors=True)
     own = cgroup.home(instance)
-    if os.getuid() == 0 and own is not None and os.path.isdir(own):
-        for name in cgroup.leftovers(own):
-            if name not in living:
-                cgroup.kill(f"{own}/{name}")
-                cgroup.remove(f"{own}/{name}")
+    if os.getuid() != 0 or own is None or not os.path.isdir(own):
+        return []
+    dead = [name for name in cgroup.leftovers(own) if name not in living]
+    return end_trees(instance, dead, cgroup.KILL_TIMEOUT_S)
+
+
+def end_trees(instance: str, names: list[str], timeout_s: float) -> list[str]:
+    """Of sessions that nobody holds. Gives those that are left."""
+    own = cgroup.home(instance)
+    return [
+        name
+        for name in names
+        if not (cgroup.kill(f"{own}/{name}", timeout_s) and cgroup.remove(f"{own}/{name}"))
+    ]
 
 
 def _init_finding() -> Finding:

@@ -169,7 +169,9 @@ class Registry(Generic[S]):
         """By whole id, or by name: the asker's own first."""
         exact: S | None = self.live.get(text)  # type: ignore[call-overload]
         if exact is not None:
-            return exact if self.may_see(actor, exact) else None
+            spec = exact.spec
+            judged = spec.id, spec.labels, spec.uid
+            return exact if self._visibility.may_observe(actor, judged, now()) else None
         return self._by_name(actor, text) if _as_id(text) is None else None
 
     def find(self, actor: Actor, text: str, *, by_prefix: bool = False) -> S | Stored:

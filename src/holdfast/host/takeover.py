@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _INIT = "hold-init"
 _SILENT_AGAIN_S = 5.0  # between tries to reach a keeper that does not answer
+_LEFTOVERS_AGAIN_S = 30.0  # a process that waits for a disk or a server may end by then
 _STRAYS_AGAIN_S = (0.5, 2.0, 15.0)  # the last is beyond a launch's own time limit
 
 
@@ -116,8 +117,23 @@ def _bury_the_lost(daemon: Daemon, uncarried: set[SessionId]) -> None:
         daemon.counts.signatures.lost(cause.kind if cause is not None else "")
     living = {live.spec.process_tag for live in daemon.registry.live.values()}
     living |= uncarried | daemon.continuity.restoring
-    levels.clear_leftovers(daemon.instance, daemon.home, living)
+    _try_again(daemon, levels.clear_leftovers(daemon.instance, daemon.home, living))
     _end_strays(daemon, strays, list(_STRAYS_AGAIN_S))
+
+
+def _try_again(daemon: Daemon, left: list[str]) -> None:
+    """While there are trees that do not end; what is restored under one of their names is not
+    ended, and a restore is refused while there are processes in its group."""
+    if left:
+        log.error("processes of %s, which nobody holds, do not end; trying again", ", ".join(left))
+        asyncio.get_running_loop().call_later(_LEFTOVERS_AGAIN_S, _end_left, daemon, left)
+
+
+def _end_left(daemon: Daemon, left: list[str]) -> None:
+    living = {live.spec.process_tag for live in daemon.registry.live.values()}
+    living |= daemon.continuity.restoring
+    dead = [name for name in left if name not in living]
+    _try_again(daemon, levels.end_trees(daemon.instance, dead, 0.0))
 
 
 def _end_strays(daemon: Daemon, sessions: list[SessionId], again: list[float]) -> None:

@@ -26,6 +26,7 @@ _DEPOSIT = struct.Struct("=cBBBB3xI4xQQQ")
 _UPDATE = struct.Struct("=c7x")
 _LEASE = struct.Struct("=c7xQ")
 _OUTPUT = struct.Struct("=cB")
+_DUMP = struct.Struct("=c?")
 _NEWS = struct.Struct("=cBBxiiiI4x")
 
 COLLECT = b"c"
@@ -75,6 +76,12 @@ def update(blob: bytes) -> bytes:
 def lease(until: float | None) -> bytes:
     """In seconds of CLOCK_BOOTTIME; None: no deadline."""
     return _LEASE.pack(b"l", 0 if until is None else max(1, int(until * 1e9)))
+
+
+def dump(under_way: bool) -> bytes:
+    """CRIU is about to stop the session's processes, or has let go of them: while it has them, a
+    deadline that passes does not freeze them."""
+    return _DUMP.pack(b"k", under_way)
 
 
 def output(mode: int) -> bytes:

@@ -36,6 +36,13 @@ class CheckpointId(str):
         return cls(_PREFIX + "".join(_LETTERS[byte % 32] for byte in entropy[:_LENGTH]))
 
 
+class Waking(Record):
+    """What brings a session back that is asleep, besides a restore that somebody asks for."""
+
+    on_use: bool = False  # it was not used: whoever uses it wakes it
+    with_host_for: str = ""  # the host stopped: its next start, on behalf of this actor
+
+
 class CheckpointKind(StrEnum):
     """What was saved, and so what coming back from it means."""
 

@@ -84,11 +84,14 @@ def _constructor(cls: _RecordMeta) -> Callable[..., None]:
             parameters.insert(first, "*")
     body = "; ".join(f"_set_{field}(self, {field})" for field in cls._fields)
     scope: dict[str, Any] = {f"_default_{name}": value for name, value in cls._defaults.items()}
-    for field in cls._fields:
-        scope[f"_set_{field}"] = getattr(cls, field).__set__
+    scope |= _setters(cls)
     exec(f"def __init__(self, {', '.join(parameters)}): {body}", scope)
     made: Callable[..., None] = scope["__init__"]
     return made
+
+
+def _setters(cls: _RecordMeta) -> dict[str, Callable[[Any, Any], None]]:
+    return {f"_set_{field}": getattr(cls, field).__set__ for field in cls._fields}
 
 
 class Record(metaclass=_RecordMeta):
@@ -157,6 +160,7 @@ def _generate(cls: type[Record]) -> tuple[Callable[[Any], Any], Callable[[Any, s
     """Write this class's `pack` and `unpack` out, field by field, when first needed. A value of
     exactly the declared plain type passes with one comparison; all else goes to its reader."""
     scope: dict[str, Any] = {"_cls": cls, "_Malformed": Malformed, "_pack": _pack}
+    scope |= {"_made": object.__new__, **_setters(cls)}
     reads, writes = [], []
     for field, (exact, reader) in _readers_of(cls).items():
         scope[f"_exact_{field}"], scope[f"_read_{field}"] = exact, reader
@@ -179,7 +183,9 @@ def _generate(cls: type[Record]) -> tuple[Callable[[Any], Any], Callable[[Any, s
         "    if type(_data) is not dict:",
         "        raise _Malformed(f'{_where}: expected a map, got {type(_data).__name__}')",
         *reads,
-        f"    return _cls({', '.join(f'{field}={field}' for field in cls._fields)})",
+        "    self = _made(_cls)",
+        *(f"    _set_{field}(self, {field})" for field in cls._fields),
+        "    return self",
     ]
     exec("\n".join(source), scope)
     cls._packer, cls._unpacker = scope["pack"], scope["unpack"]

@@ -35,6 +35,7 @@ enum {
 	PAGE = 4096,
 	BURST_READS = 15,	/* a terminal gives a page at a time, and a pipe has 16 slots */
 	HEARD_FIRST = 4096,	/* messages read before a deadline is acted on */
+	TRACED_AGAIN_NS = 5000000,	/* between looks whether CRIU has let go of the session */
 	LOOK_AGAIN_MS = 1000,	/* at a terminal that nobody has open, or that failed */
 	PASSED_FIRST = 64,	/* calls of the gate, before anything else is looked at */
 	NONE = 255,
@@ -42,7 +43,7 @@ enum {
 
 /* From a daemon, and to it. */
 enum { DEPOSIT = 'd', UPDATE = 'u', COLLECT = 'c', LEASE = 'l', OUTPUT = 'o', GATE = 'g',
-       RELEASE = 'r' };
+       DUMP = 'k', RELEASE = 'r' };
 enum { DEPOSITED = 'D', EMPTY = 'N', ENDED = 'E', FROZE = 'F', LEFT_GATE = 'G' };
 /* What becomes of output while no daemon is connected. */
 enum { KEEP = 0, DROP = 1, LEAVE = 2 };
@@ -108,7 +109,7 @@ struct news {
 static struct {
 	int session, connection, listener, signals, timer, freezer, gate, gate_page;
 	const char *path;
-	byte has_status, by, deposited, served, told_end, tell_froze, tell_gate, resting;
+	byte has_status, by, deposited, served, told_end, tell_froze, tell_gate, resting, dumping;
 	int status;
 	int fds[DESCRIPTORS_MAX], fd_count;
 	struct deposit_head deposit;
@@ -258,11 +259,16 @@ static int deposit(byte *data, u64 length, int *fds, int count)
 	return 1;
 }
 
+static void set_timer(u64 at_ns)
+{
+	u64 timer[4] = { 0, 0, at_ns / 1000000000, at_ns % 1000000000 };
+	sys(NR_timerfd_settime, keeper.timer, TIMER_ABSTIME_, timer, 0);
+}
+
 static void set_deadline(u64 deadline_ns)
 {
-	u64 timer[4] = { 0, 0, deadline_ns / 1000000000, deadline_ns % 1000000000 };
 	keeper.deadline_ns = deadline_ns;
-	sys(NR_timerfd_settime, keeper.timer, TIMER_ABSTIME_, timer, 0);
+	set_timer(deadline_ns);
 }
 
 /* -- the exec gate ----------------------------------------------------------------------------- */
@@ -328,6 +334,9 @@ static int obey(byte *data, u64 length, int *fds, int count)
 	case OUTPUT:
 		if (length >= 2 && data[1] <= LEAVE)
 			keeper.deposit.output = data[1];
+		return 0;
+	case DUMP:
+		keeper.dumping = length >= 2 && data[1];
 		return 0;
 	case LEASE:
 		if (length < sizeof(struct lease_head) || count > 1)
@@ -406,23 +415,32 @@ static void meet(void)
 
 /* -- how it ended ------------------------------------------------------------------------------ */
 
-/* The init renames itself before it exits; see hold_init.c. */
-static int signal_by_name(int pid)
+/* The beginning of a file of /proc/PID; gives how much there is. */
+static word read_process(int pid, const char *file, char *into, u64 size)
 {
-	char path[32] = "/proc/", name[16] = "", digits[12];
-	int at = 6, count = 0, found = 0;
+	char path[32] = "/proc/", digits[12];
+	int at = 6, count = 0;
 	for (; pid; pid /= 10)
 		digits[count++] = (char)('0' + pid % 10);
 	while (count)
 		path[at++] = digits[--count];
-	for (const char *rest = "/comm"; *rest; )
-		path[at++] = *rest++;
+	while (*file)
+		path[at++] = *file++;
 	path[at] = 0;
 	word fd = sys(NR_openat, AT_FDCWD_, path, 0, 0);
 	if (fd < 0)
 		return 0;
-	word length = sys(NR_read, fd, name, sizeof name - 1, 0);
+	word length = sys(NR_read, fd, into, size, 0);
 	close_fd((int)fd);
+	return length;
+}
+
+/* The init renames itself before it exits; see hold_init.c. */
+static int signal_by_name(int pid)
+{
+	char name[16] = "";
+	int found = 0;
+	word length = read_process(pid, "/comm", name, sizeof name - 1);
 	const char *wanted = "hold:sig";
 	int i = 0;
 	for (; wanted[i]; i++)
@@ -456,6 +474,30 @@ static void reap(void)
 
 /* -- its lease --------------------------------------------------------------------------------- */
 
+static int is_traced(int pid)
+{
+	static const char wanted[] = "\nTracerPid:\t";
+	char status[1024];
+	word length = read_process(pid, "/status", status, sizeof status);
+	for (word i = 0; i < length; i++) {
+		word same = 0;
+		while (wanted[same] && i + same < length && status[i + same] == wanted[same])
+			same++;
+		if (!wanted[same])
+			return i + same < length && status[i + same] != '0';
+	}
+	return 0;
+}
+
+/* What CRIU has stopped does nothing, and cannot do what CRIU asks of it once it is frozen: then CRIU
+ * would wait for it. It is frozen as soon as CRIU has let go of it. */
+static int is_dumped(void)
+{
+	if (keeper.dumping)
+		keeper.dumping = (byte)is_traced(keeper.session);
+	return keeper.dumping;
+}
+
 static void check_deadline(void)
 {
 	u64 now[2], expirations;
@@ -465,6 +507,10 @@ static void check_deadline(void)
 	sys(NR_clock_gettime, CLOCK_BOOTTIME_, now, 0, 0);
 	if (now[0] * 1000000000 + now[1] < keeper.deadline_ns)
 		return;
+	if (is_dumped()) {
+		set_timer(now[0] * 1000000000 + now[1] + TRACED_AGAIN_NS);
+		return;
+	}
 	set_deadline(0);
 	sys(NR_write, keeper.freezer, "1", 1, 0);
 	keeper.deposit.output = LEAVE;	/* what is frozen is another's to show, perhaps */

@@ -69,4 +69,8 @@ class Launch(Protocol):
     async def start_criu(self, socket: int, more: CriuExtra = NOTHING_MORE) -> int:
         """`criu swrk` with that end of a socket pair. Gives its pidfd."""
 
+    async def start_unread_reader(self, socket: int, master: int) -> None:
+        """A process with that end of a socket pair, for the terminal behind this master: see
+        adapters/launch/unread_reader.py."""
+
     async def close(self) -> None: ...

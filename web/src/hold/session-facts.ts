@@ -7,7 +7,7 @@ import type { HostMessage } from '../wire/messages'
 import type { TurnInfo } from '../wire/generated/values'
 import type { MachineLink } from './machine-link'
 import { rightsIn } from './rights'
-import { afterState } from './state-event'
+import { afterMigration, afterState } from './state-event'
 
 export class SessionFacts {
   readonly info: Signal<SessionInfo | null> = signal(null)
@@ -52,6 +52,11 @@ export class SessionFacts {
       case 'state': {
         const info = this.info.peek()
         if (info) this.info.value = afterState(info, message)
+        return
+      }
+      case 'migration': {
+        const info = this.info.peek()
+        if (info) this.info.value = afterMigration(info, message)
         return
       }
       case 'operators': {

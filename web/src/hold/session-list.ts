@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals-core'
 import type { Progress, Reaping, SessionInfo, WaitingInfo } from './api'
-import { afterState } from './state-event'
+import { afterMigration, afterState } from './state-event'
 import type { AnswerTo, HostMessage, RequestFields, RequestTag } from '../wire/messages'
 
 const SOON_MS = 250 // several events come at once: one request covers all of them
@@ -91,6 +91,9 @@ export class SessionList {
       const { session, operators, observers, size } = message
       this.change(session, (info) => ({ ...info, operators, observers, size }))
       if (operators > 0) this.setReaping(session, null)
+    } else if (message.t === 'migration') {
+      this.change(message.session, (info) => afterMigration(info, message))
+      this.soon(message.session)
     } else if (message.t === 'rehomed') {
       this.soon(message.session) // the epoch comes with it
     } else if (message.t === 'reap_notice') {

@@ -19,6 +19,13 @@ export function afterState(info: SessionInfo, event: HostMessage<'state'>): Sess
   }
 }
 
+/** What an event of a move changes. */
+export function afterMigration(info: SessionInfo, event: HostMessage<'migration'>): SessionInfo {
+  const { phase, superposition, host, leaves, reason } = event
+  const state = info.migration?.state ?? '' // in its host's own words, which no event has
+  return { ...info, superposition, migration: { phase, state, leaves, host, reason } }
+}
+
 /** What a session is in after its ending. */
 export function stateAfter({ lost, code, signal, checkpoint }: Ending): SessionInfo['state'] {
   if (lost !== null) return 'lost'

@@ -126,13 +126,12 @@ class Capture:
         else:
             try:
                 file = os.open(each.via, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    self._add(each.path, os.fstat(file), self._copy(each.path, file), is_open=True)
+                finally:
+                    os.close(file)
             except OSError as error:
                 self._leave_out(each.path, why_not(error))
-                return
-            try:
-                self._add(each.path, os.fstat(file), self._copy(each.path, file), is_open=True)
-            finally:
-                os.close(file)
 
     # -- declared directories ---------------------------------------------------------------------
 

@@ -21,14 +21,13 @@ from holdfast.adapters.criu.protobuf import decode, read_image
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch.syscalls import pidfd_getfd
 from holdfast.adapters.proc import foreign_connections, procfs
-from holdfast.adapters.seccomp import filter as seccomp
 from holdfast.model.errors import CheckpointFailed
+from holdfast.model.limits import DELETED_FILE_MAX_BYTES
 from holdfast.model.record import Record
 from holdfast.model.restore import DumpedTree
 from holdfast.model.spec import Place
 
 LOG = "dump.log"
-GHOST_MAX_BYTES = 64 << 20  # of one deleted file that is still open; a larger one is refused
 # For the whole dump: a memory of gigabytes takes seconds. Past it CRIU is killed, which may take
 # the session with it: only for a CRIU that hangs.
 TIMEOUT_S = 300.0
@@ -130,6 +129,9 @@ async def _converse(
             if failure is not None:
                 raise failure
             return said
+        if said.script == "pre-dump" and cgroup.asked_to_freeze(place.cgroup):
+            # By its keeper, when a lease ran out. CRIU would wait for what is frozen.
+            failure = failure or CheckpointFailed("it was frozen before CRIU had stopped it")
         if said.script == "post-dump" and failure is None:
             try:
                 if not locks and _is_connected(place):
@@ -157,7 +159,7 @@ def _options(
         "link_remap": True,
         "force_irmap": True,
         "manage_cgroups_mode": swrk.CGROUPS_IGNORED,
-        "ghost_limit": GHOST_MAX_BYTES,
+        "ghost_limit": DELETED_FILE_MAX_BYTES,
         "timeout": FREEZE_TIMEOUT_S,
         "external": (*tree.tty_keys, *mount_marks.for_dump(tree.mounts)),
     }
@@ -221,9 +223,10 @@ def _means(pid: int, fd: int) -> int:
         os.close(copy)
 
 
-def finish_images(images: int) -> None:
-    """When all are written. Slow: in a thread."""
-    own_filter.remove(images, seccomp.program())
+def finish_images(images: int, *, gate: bool) -> None:
+    """When all are written. Slow: in a thread. `gate`: the tree is under the exec gate's filter."""
+    if gate:
+        own_filter.remove(images)
     for name in (LOG, "stats-dump"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=images)

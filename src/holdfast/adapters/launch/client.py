@@ -89,6 +89,11 @@ class Launcher:
         _, fds = await _finished(ask, _discard_criu)
         return fds[0]
 
+    async def start_unread_reader(self, socket: int, master: int) -> None:
+        """See `ports.launch.Launch`."""
+        ask = self._asked(b"unread", {}, [socket, master], ANSWER_TIMEOUT_S, "")
+        await _finished(ask, _nothing_started)
+
     async def _asked(
         self, what: bytes, request: dict[str, Any], fds: list[int], timeout_s: float, session: str
     ) -> tuple[dict[str, Any], list[int]]:
@@ -241,6 +246,12 @@ def _discard(exchange: asyncio.Future[Exchange]) -> None:
     if launched.place.cgroup:
         cgroup.kill(launched.place.cgroup)
         cgroup.remove(launched.place.cgroup)
+
+
+def _nothing_started(exchange: asyncio.Future[Exchange]) -> None:
+    """What was started ends by itself."""
+    if not exchange.cancelled():
+        exchange.exception()
 
 
 def _discard_criu(exchange: asyncio.Future[Exchange]) -> None:

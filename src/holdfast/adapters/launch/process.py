@@ -25,7 +25,7 @@ import time
 from holdfast.adapters import pty
 from holdfast.adapters.halt import cgroup
 from holdfast.adapters.launch import mounts as namespaces
-from holdfast.adapters.launch import syscalls
+from holdfast.adapters.launch import syscalls, unread_reader
 from holdfast.adapters.launch.child import (
     REPORT_FAILED,
     REPORT_RESTORED,
@@ -67,13 +67,14 @@ REPLY_MAX_BYTES = 128 << 10  # place and mounts as JSON; a host with thousands o
 UMASK = 0o022  # files of a session are readable by others unless it changes its umask
 INHERIT_MAX = 32  # descriptors one launch may hand into the session
 _REPORT_MAX_BYTES = 8192
+_KEEPER_LEAVES_S, _KEEPER_LOOK_S = 2.0, 0.002
 _KEEPER_BACKLOG = 8  # daemons that connect at once: one, and one that it replaces
 _CLOEXEC = socket.MSG_CMSG_CLOEXEC
 
 if TYPE_CHECKING:
     Answered = tuple[dict[str, object], list[int]]
 
-_children: set[int] = set()  # keepers, and CRIUs for dumps, until they exit
+_children: set[int] = set()  # keepers, and those that work for a dump, until they exit
 
 
 class Settings(Record):
@@ -193,6 +194,19 @@ def _answer_criu(settings: Settings, fds: list[int]) -> Answered:
     return {}, [os.pidfd_open(pid)]
 
 
+def _answer_unread(settings: Settings, fds: list[int]) -> Answered:
+    """Start a process that reads a terminal's unread input when it is asked (unread_reader.py)."""
+    _request(fds, 2)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            unread_reader.serve(fds[1], fds[2])
+        finally:
+            os._exit(0)
+    _children.add(pid)
+    return {}, []
+
+
 def _become_criu(criu: list[str], facts: bytes, more: dict[str, str], fds: list[int]) -> None:
     """`fds`: its socket, and those that its environment names as {0}, {1}…"""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -233,7 +247,7 @@ def _restore(
             page = gate_page.make()
             undo.callback(os.close, page)
         path = f"{settings.keepers}/{spec.session}.sock"
-        listener = temporary.enter_context(_listen(settings.keepers, spec.session))
+        listener = temporary.enter_context(_listen_after(settings.keepers, spec.session))
         undo.callback(_unlink, path)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         undo.enter_context(ours)
@@ -368,6 +382,19 @@ def _listen(directory: str, session: SessionId) -> socket.socket:
     return listener
 
 
+def _listen_after(directory: str, session: SessionId) -> socket.socket:
+    """The same, where a keeper of this session was until a moment ago: it removes its socket last,
+    after the host has learnt of the end."""
+    deadline = time.monotonic() + _KEEPER_LEAVES_S
+    while True:
+        try:
+            return _listen(directory, session)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= deadline:
+                raise
+            time.sleep(_KEEPER_LOOK_S)
+
+
 def _unlink(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):  # the helper may have done so
         os.unlink(path)
@@ -479,7 +506,8 @@ def _take(data: bytes, controls: list[tuple[int, int, bytes]], progress: _Progre
         progress.pid = number
     elif data[:1] == REPORT_SKIPPED:
         progress.skipped[first] = second
-    elif data[:1] == REPORT_FAILED:
+    elif data[:1] == REPORT_FAILED and progress.failure is None:
+        # What comes later is only what followed from it.
         progress.failure = (number, first, second)
 
 
@@ -521,7 +549,12 @@ def _unreachable(cwd: str, number: int) -> str:
     return f"directory {cwd} {why.get(number, f'is not accessible: {os.strerror(number)}')}"
 
 
-_ANSWERS = {b"launch": _answer_launch, b"criu": _answer_criu, b"restore": _answer_restore}
+_ANSWERS = {
+    b"launch": _answer_launch,
+    b"criu": _answer_criu,
+    b"unread": _answer_unread,
+    b"restore": _answer_restore,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ numbers 1 and 2).
 not there. Deliberately left alone: what only reads (ptrace of one's own children, perf,
 process_vm_readv), since it commits nothing.
 
-Only x86_64. The bytes of the program are always the same: a checkpoint recognizes it by them.
+Only x86_64. A checkpoint recognizes it by its having calls wait: no other can, below it.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Ring:
     def read(self, start: int, end: int) -> list[memoryview]:
         """Views of the bytes [start, end): one piece, or two when they wrap. Valid until the ring
         is pumped again."""
-        if not self.tail <= start <= end <= self.head:
+        if not self.head - self.capacity <= start <= end <= self.head or start < 0:
             raise ValueError("not held")
         at, size = start % self.capacity, end - start
         first = min(size, self.capacity - at)

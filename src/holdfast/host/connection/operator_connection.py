@@ -101,6 +101,7 @@ class OperatorConnection:
             self.user, self.is_trusted = f"session {inside.session}", False
         self.remote: RemoteStream | None = None  # the stream it came through
         self.id: OperatorId | None = None  # until its Hello
+        self.identity: OperatorId  # from then on: under which its inputs are counted
         self.claimed_id: OperatorId | None = None  # as its Hello said
         # Of its unix user, by the kernel; or the one behind it, from inside; or proven by a channel
         self.local_actor: Actor
@@ -227,13 +228,6 @@ class OperatorConnection:
     def has_greeted(self) -> bool:
         return self.id is not None
 
-    @property
-    def identity(self) -> OperatorId:
-        """Under which its inputs are counted."""
-        if self.id is None:
-            raise ProtocolViolation("the first message must be hello")
-        return self.id
-
     def acts_as(self, actor: ActorId) -> bool:
         """Before its greeting a connection acts as nobody."""
         return self.id is not None and self.actor.id == actor
@@ -245,7 +239,7 @@ class OperatorConnection:
             raise ProtocolViolation("an operator says who it is before it does anything")
         assert self.claimed_id is not None
         self.actor = actor
-        self.id = self.identity_as(actor.id)
+        self.id = self.identity = self.identity_as(actor.id)
 
     def identity_as(self, actor: str) -> OperatorId:
         """What it would be if it acted as this actor."""

@@ -40,7 +40,7 @@ from holdfast.wire.messages.forward import Carried
 
 if TYPE_CHECKING:
     from holdfast.core.session import SessionMachine
-    from holdfast.host.connection.request_table import Reply, RequestTable
+    from holdfast.host.connection.request_table import Reply
     from holdfast.host.session.parcel import SessionSpec
     from holdfast.host.session.state_watch import StateWatch
     from holdfast.host.session_store import Stored
@@ -87,7 +87,8 @@ class Operators:
         quotas: UserQuotas,
         own: OwnTraces,
     ) -> None:
-        self.table: RequestTable  # set when the handlers are there, which need this
+        # Set when the handlers are there, which need this.
+        self.answer: Callable[[OperatorConnection, m.Request], Reply]
         self.on_link: Callable[[socket.socket], None] = socket.socket.close  # the same
         self._listener, self._registry, self._actors = listener, registry, actors
         self._admission, self._notices, self._forwarding = admission, notices, forwarding
@@ -220,9 +221,6 @@ class Operators:
             challenge=operator.challenge,
             actor=operator.actor.name,
         )
-
-    def answer(self, operator: OperatorConnection, request: m.Request) -> Reply:
-        return self.table.answer(operator, request)
 
     def open_link(self, sock: socket.socket) -> None:
         self.on_link(sock)

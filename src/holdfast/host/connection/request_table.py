@@ -48,17 +48,21 @@ Handler = Callable[..., Reply]
 
 
 # What needs a live session enough to wake one that is asleep because nobody used it.
-WAKES = frozenset(("attach", "exec", "action", "forward"))
+WAKES = frozenset(("attach", "exec", "action", "forward", "submit", "keys"))
 
 
 class WakesSessions(Protocol):
     """Brings a session back that is asleep."""
+
+    def would_wake(self, stored: Stored) -> bool: ...
 
     async def wake(self, stored: Stored, actor: str) -> None: ...
 
 
 class FindSessions(Protocol):
     """Sessions that an actor may observe, by name or id."""
+
+    def find_live(self, actor: Actor, text: str) -> object | None: ...
 
     def find(self, actor: Actor, text: str, *, by_prefix: bool) -> object: ...
 
@@ -200,10 +204,10 @@ class RequestTable:
 
     def _asleep(self, operator: OperatorConnection, request: Any) -> Stored | None:
         """The session that the request would wake; the actor may observe it."""
-        if request.tag not in WAKES:
+        if request.tag not in WAKES or self._waker is None:
             return None
         found = self._sessions.find(operator.actor, request.session, by_prefix=False)
-        return found if isinstance(found, Stored) and found.wakes else None
+        return found if isinstance(found, Stored) and self._waker.would_wake(found) else None
 
     async def _awake_first(
         self, waker: WakesSessions, stored: Stored, operator: OperatorConnection, request: m.Request
@@ -263,6 +267,8 @@ class RequestTable:
     def _session(self, scope: About, actor: Actor, request: Any) -> object:
         if scope is About.ANY and not request.session:
             return None
+        if (live := self._sessions.find_live(actor, request.session)) is not None:
+            return live
         by_prefix = may_name_by_prefix(
             request.tag,
             observe=isinstance(request, m.Attach) and request.observe,

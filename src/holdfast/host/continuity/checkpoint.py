@@ -25,6 +25,7 @@ from holdfast.adapters.criu import find
 from holdfast.adapters.criu.ghost_images import GhostPages
 from holdfast.adapters.criu.ghosts import Ghosts
 from holdfast.adapters.halt import cgroup
+from holdfast.adapters.launch.unread_reader import UnreadReader
 from holdfast.adapters.session_memory import layout
 from holdfast.adapters.shell.integration import state_path
 from holdfast.adapters.shell.report_fifo import look
@@ -54,6 +55,7 @@ from holdfast.model.checkpoint import (
     CheckpointId,
     CheckpointKind,
     MachineNeeds,
+    Waking,
 )
 from holdfast.model.errors import (
     CheckpointFailed,
@@ -97,13 +99,11 @@ class CheckpointingHost(Protocol):
 class _Captured:
     """What the session is besides its tree, at the moment in which that stands still."""
 
-    def __init__(self, live: LiveSession, home: Home, tree: DumpedTree) -> None:
+    def __init__(self, live: LiveSession, home: Home, tree: DumpedTree, unread: bytes) -> None:
         live.output.drain()
         live.commands.read_reports()
         live.journal.flush()
         self.journal_seq, self.journal_head = live.journal.seq, live.journal.head
-        unread = pty.take_unread(live.fds.master)
-        pty.put_unread(live.fds.master, unread)
         tree = tree.replace(groups=criu.groups(live.spec.place.cgroup))
         shell_state = b""
         if live.spec.shell:
@@ -144,6 +144,7 @@ class Making:
         actor: str,
         note: str,
         ends: bool,
+        waking: Waking,
         progress: WorkProgress,
         kept: KeptGhosts,
         *,
@@ -154,7 +155,7 @@ class Making:
         self._stands = stands
         self._taking: asyncio.Task[Checkpoint] | None = None
         self._host, self._live, self._actor = host, live, actor
-        self._progress, self._kept = progress, kept
+        self._progress, self._waking, self._kept = progress, waking, kept
         self._note, self._ends = note[:CHECKPOINT_NOTE_MAX_CHARS], ends
         self._began, self._at = boottime.now(), time.time()
         self._id = CheckpointId.of_random(os.urandom(16))
@@ -255,21 +256,23 @@ class Making:
         finally:
             os.close(slave)
         images = os.open(f"{self._directory}/{IMAGES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        reader = UnreadReader()
         since = boottime.now()
         self._progress.phase("freeze", measure=lambda: _size_of(images))
 
         async def frozen() -> None:
+            unread = await reader.read()
             if not live.core.state.is_checkpointing:
                 raise CheckpointFailed(f"it is {live.core.state.phase} by now")
-            self._captured = _Captured(live, self._host.home, tree)
+            self._captured = _Captured(live, self._host.home, tree, unread)
             assert self._files is not None
             await self._files.finish()
             if self._stands:
                 cgroup.ask_to_freeze(place.cgroup)
             if self._ends:
-                await asyncio.to_thread(criu.finish_images, images)
+                await asyncio.to_thread(criu.finish_images, images, gate=tree.gate)
                 await self._store((boottime.now() - since) * 1000)
-                live.handle(ev.CheckpointStored(self._actor, now(), self._id))
+                live.handle(ev.CheckpointStored(self._actor, now(), self._id, self._waking))
 
         async def start(socket: int) -> int:
             if not (self._ends or self._stands):  # else nothing is gained: it does not run on
@@ -277,6 +280,10 @@ class Making:
             return await self._host.launcher.start_criu(socket, self._ghosts.extra)
 
         try:
+            launcher = self._host.launcher
+            await launcher.start_unread_reader(reader.theirs.fileno(), live.fds.master)
+            reader.started()
+            live.keeper.dump(under_way=True)
             times = await criu.dump(
                 start,
                 place,
@@ -286,12 +293,14 @@ class Making:
                 leave_running=not self._ends,
             )
             if not self._ends:
-                await asyncio.to_thread(criu.finish_images, images)
+                await asyncio.to_thread(criu.finish_images, images, gate=tree.gate)
         except BaseException:
             if not self.may_be_stopped and criu.runs(place):  # so it is not in its checkpoint
                 await self._host.images.delete(self._id)
             raise
         finally:
+            live.keeper.dump(under_way=False)
+            reader.close()
             os.close(images)
         return times
 

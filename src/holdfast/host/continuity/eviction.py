@@ -12,8 +12,8 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.model.checkpoint import Checkpoint, CheckpointId
-from holdfast.model.errors import CheckpointFailed, HoldfastError
+from holdfast.model.checkpoint import Checkpoint, CheckpointId, Waking
+from holdfast.model.errors import CheckpointFailed, HoldfastError, session_over
 from holdfast.model.ids import SessionId
 from holdfast.model.restore import RestoreReport
 from holdfast.model.state import Level
@@ -28,25 +28,31 @@ class SleepsAndWakes(Protocol):
     """Checkpoints and restores (session_continuity.py)."""
 
     async def checkpoint(
-        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
+        self,
+        live: LiveSession,
+        actor: str,
+        *,
+        note: str = "",
+        ends: bool = False,
+        waking: Waking = ...,
     ) -> Checkpoint: ...
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
 
     async def restore(self, found: Checkpoint, actor: str) -> tuple[LiveSession, RestoreReport]: ...
 
+    def is_restoring(self, session: SessionId) -> bool: ...
 
-class Listed(Protocol):
-    """The sessions that are not live and listed."""
-
-    def updated(self, stored: Stored) -> None: ...
+    async def settled(self, session: SessionId) -> None:
+        """Once no restore of it is under way."""
+        ...
 
 
 class Eviction:
     """Of one host."""
 
-    def __init__(self, continuity: SleepsAndWakes, store: SessionStore, listed: Listed) -> None:
-        self._continuity, self._store, self._listed = continuity, store, listed
+    def __init__(self, continuity: SleepsAndWakes, store: SessionStore) -> None:
+        self._continuity, self._store = continuity, store
         self._waking: dict[SessionId, asyncio.Task[None]] = {}
         self.woken = 0
 
@@ -57,23 +63,35 @@ class Eviction:
     async def evict(self, live: LiveSession, actor: str) -> None:
         """It is asleep when this returns. Raises HoldfastError; then it runs on."""
         session = live.spec.id
-        await self._continuity.checkpoint(live, actor, note="idle", ends=True)
+        waking = Waking(on_use=True)
+        await self._continuity.checkpoint(live, actor, note="idle", ends=True, waking=waking)
         stored = self._store.tombstone(session)
         if stored is None or not stored.is_asleep:
             raise CheckpointFailed("it ended before it was asleep")
-        stored = stored.replace(wakes=True)
-        self._store.rewrite_tombstone(stored)
-        self._listed.updated(stored)
+
+    def would_wake(self, stored: Stored) -> bool:
+        """For whoever uses it: also while it is restored for somebody else."""
+        return stored.wakes or self._continuity.is_restoring(stored.info.id)
 
     async def wake(self, stored: Stored, actor: str) -> None:
         """It is live when this returns; this actor needs it. Raises what a restore raises."""
         session = stored.info.id
+        if session not in self._waking and self._continuity.is_restoring(session):
+            await self._continuity.settled(session)
+            if not self._is_still_asleep(stored):
+                return
+            if not (stored.wakes or stored.returns_for):
+                raise session_over(stored.info.name, stored.info.ending)
         waking = self._waking.get(session)
         if waking is None:
             loop = asyncio.get_running_loop()
             waking = self._waking[session] = loop.create_task(self._wake(stored, actor))
             waking.add_done_callback(lambda _: self._waking.pop(session, None))
         await asyncio.shield(waking)
+
+    def _is_still_asleep(self, stored: Stored) -> bool:
+        found = self._store.tombstone(stored.info.id)
+        return found is not None and found.is_asleep
 
     async def _wake(self, stored: Stored, actor: str) -> None:
         ending = stored.info.ending

@@ -7,6 +7,9 @@ each, whatever the size. A cut is therefore made where the content of a page say
 checkpoint then stored 17 MB. Chunks average 190 kB; smaller ones find little more (75 kB: 16 MB),
 and each costs a file or a request.
 
+A longer run of zeros, as of memory that was never written to, is cut out: such a chunk is neither
+digested nor stored, and a session's output buffer consists of little else.
+
 The memory that a ghost holds is cut at fixed addresses instead: a page touched for the first time
 moves nothing there, and a chunk in which no page was written is known to be the same one without
 being read. Windows of 128 KiB: a page written alone stores 32, and a gigabyte has 8,192 of them.
@@ -26,6 +29,8 @@ _CHUNK_MAX_PAGES = 256
 _CUT_MASK = 31  # a page in 32 ends a chunk that is long enough
 CHUNK_MAX_BYTES = _CHUNK_MAX_PAGES * PAGE_BYTES
 _READ_BYTES = 8 * CHUNK_MAX_BYTES
+_ZEROS = bytes(_CHUNK_MIN_PAGES * PAGE_BYTES)  # a shorter run is not worth a chunk
+_ZERO_PAGE_CRC = zlib.crc32(bytes(PAGE_BYTES))
 _WINDOW_BYTES = 128 << 10
 
 
@@ -54,10 +59,25 @@ def chunks_of(file: Readable) -> Iterator[bytes]:
 
 def _cut(window: memoryview) -> int:
     """The size of the chunk at the start of this."""
+    if zeros := _zeros(window):
+        return zeros
     end = min(_CHUNK_MIN_PAGES * PAGE_BYTES, len(window))
-    while end < len(window) and zlib.crc32(window[end - PAGE_BYTES : end]) & _CUT_MASK:
+    while end < len(window):
+        crc = zlib.crc32(window[end - PAGE_BYTES : end])
+        if not crc & _CUT_MASK:
+            break
+        if crc == _ZERO_PAGE_CRC and _zeros(window[end - PAGE_BYTES :]):
+            return end - PAGE_BYTES
         end += PAGE_BYTES
     return min(end, len(window))
+
+
+def _zeros(window: memoryview) -> int:
+    """How many bytes of zeros it starts with, in whole steps; 0 when those are few."""
+    at, step = 0, len(_ZEROS)
+    while at + step <= len(window) and window[at : at + step].tobytes() == _ZEROS:
+        at += step
+    return at
 
 
 def pieces_of(data: bytes) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _REPORT_S = 0.05  # progress is told so often: more than a screen shows
+_ALONE = 24  # chunks: a few megabytes
 _AHEAD = 16  # chunks in memory at once, of a megabyte at most
 
 
@@ -56,13 +57,18 @@ class ImageJob:
             self._loop.call_soon_threadsafe(self._progress, self._done, self._total)
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results in order, worked out by several threads and a bounded number ahead. When it
-        ends early, what had begun has ended too."""
+        """The results in order. The first are worked out here, and an idle shell has no more than
+        these: several threads take turns, and for so little that takes longer than the work. The
+        others by several threads, a bounded number ahead. When it ends early, what had begun has
+        ended too."""
         ahead: deque[Future[R]] = deque()
         try:
-            for item in items:
+            for number, item in enumerate(items):
                 if self._stopped:
                     raise JobStopped
+                if number < _ALONE:
+                    yield work(item)
+                    continue
                 ahead.append(self._workers.submit(work, item))
                 if len(ahead) >= _AHEAD:
                     yield ahead.popleft().result()

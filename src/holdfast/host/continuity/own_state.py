@@ -36,6 +36,7 @@ from holdfast.model.checkpoint import (
     CheckpointId,
     CheckpointKind,
     MachineNeeds,
+    Waking,
 )
 from holdfast.model.errors import CheckpointFailed, HoldfastError, RestoreFailed, why_not
 from holdfast.model.gate import EffectKind
@@ -77,7 +78,13 @@ def is_offered(home: Home, live: LiveSession) -> bool:
 
 
 async def checkpoint(
-    host: SavingHost, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
+    host: SavingHost,
+    live: LiveSession,
+    actor: str,
+    *,
+    note: str = "",
+    ends: bool = False,
+    waking: Waking = Waking(),  # noqa: B008 (a record is frozen)
 ) -> Checkpoint:
     """Of a session that offers it. Raises CheckpointFailed, and what machine and store refuse; then
     it runs on."""
@@ -96,7 +103,7 @@ async def checkpoint(
             raise CheckpointFailed(f"it cannot be stored: {why_not(error)}") from error
         if ends:
             try:
-                live.handle(ev.CheckpointStored(actor, now(), id))
+                live.handle(ev.CheckpointStored(actor, now(), id, waking))
             except HoldfastError:
                 await host.images.delete(id)
                 raise

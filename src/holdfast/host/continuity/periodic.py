@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.adapters.proc.work import work_of
 from holdfast.core.continuity.idle import CPU_NOISE_S
 from holdfast.host.clock import now
-from holdfast.host.continuity.eviction import Listed
 from holdfast.host.session_store import SessionStore, Stored
-from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.checkpoint import Checkpoint, Waking
 from holdfast.model.errors import HoldfastError
 from holdfast.model.ids import HOST_ACTOR, SessionId
 from holdfast.model.limits import CHECKPOINT_IDLE_S, CHECKPOINT_LOOK_S, CHECKPOINTS_PERIODIC
@@ -35,7 +34,13 @@ class MakesCheckpoints(Protocol):
     """Checkpoints (session_continuity.py)."""
 
     async def checkpoint(
-        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
+        self,
+        live: LiveSession,
+        actor: str,
+        *,
+        note: str = "",
+        ends: bool = False,
+        waking: Waking = ...,
     ) -> Checkpoint: ...
 
     async def list(self, session: SessionId | None = None) -> tuple[Checkpoint, ...]: ...
@@ -109,7 +114,6 @@ async def put_all_to_sleep(
     sessions: Iterable[LiveSession],
     continuity: MakesCheckpoints,
     store: SessionStore,
-    listed: Listed,
     actor: str,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Before the host stops: every session that can be is checkpointed and asleep, and comes back
@@ -121,15 +125,13 @@ async def put_all_to_sleep(
             failed[name] = f"it is at level {live.spec.level}"
             continue
         try:
-            await continuity.checkpoint(live, actor, note="shutdown", ends=True)
+            waking = Waking(with_host_for=actor)
+            await continuity.checkpoint(live, actor, note="shutdown", ends=True, waking=waking)
         except HoldfastError as error:
             failed[name] = error.message
             continue
         stored = store.tombstone(live.spec.id)
         if stored is not None and stored.is_asleep:
-            stored = stored.replace(returns_for=actor)
-            store.rewrite_tombstone(stored)
-            listed.updated(stored)
             done.append(name)
     return tuple(done), failed
 

@@ -20,6 +20,7 @@ import platform
 import pwd
 import shutil
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.adapters.halt import cgroup
@@ -54,10 +55,11 @@ from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
 from holdfast.model.captured_files import RestoreFiles
-from holdfast.model.checkpoint import Checkpoint, CheckpointKind
+from holdfast.model.checkpoint import Checkpoint, CheckpointKind, Waking
 from holdfast.model.errors import (
     CheckpointInvalid,
     GateRefused,
+    NotPermitted,
     RestoreFailed,
     SessionEnded,
     StorageFailed,
@@ -66,7 +68,7 @@ from holdfast.model.errors import (
 )
 from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, ProposedEffect
 from holdfast.model.home import Home
-from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
 from holdfast.model.restore import (
     ContinuityKind,
@@ -76,7 +78,7 @@ from holdfast.model.restore import (
     RestoreReport,
 )
 from holdfast.model.spec import Place
-from holdfast.model.state import Level
+from holdfast.model.state import Level, SessionState
 from holdfast.ports.launch import Launch, RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 ATTESTED = "the host that had it is dead"
+_AT_PROMPT_S, _AT_PROMPT_LOOK_S = 0.5, 0.002
 _RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
 
 
@@ -135,10 +138,15 @@ async def judge(
 ) -> None:
     """A policy may refuse it. Nothing can wait for an approval in a session that does not live."""
     policy = daemon.gate_judge
-    if not policy.policy.in_force(session, labels):
+    if actor == HOST_ACTOR or not policy.policy.in_force(session, labels):
         return
     asker = daemon.actors.authority.actor(ActorId(actor))
-    assert asker is not None, "it has rights"
+    if asker is None:  # it was revoked since the session was put to sleep for it
+        raise NotPermitted(
+            f"a policy is in force in {name}, and the actor that it is to be restored for has no "
+            "rights here now",
+            hint=f"`hold restore {name}` restores it for you",
+        )
     effect = ProposedEffect(
         session,
         name,
@@ -172,7 +180,9 @@ class _Restore:
         self._daemon, self._checkpoint, self._actor = daemon, checkpoint, actor
         self._progress, self._host_is_dead, self._files = progress, host_is_dead, files
         self._session = checkpoint.session
-        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}"
+        # Its own: that of the restore before may still be on its way out.
+        token = os.urandom(4).hex()
+        self._directory = f"{daemon.home.state}/{_RESTORING}/{checkpoint.id}-{token}"
         self._phases: list[RestorePhase] = []
         self._since = boottime.now()
 
@@ -209,7 +219,9 @@ class _Restore:
         except OSError as error:
             raise RestoreFailed(f"it cannot be restored: {why_not(error)}") from error
         finally:
-            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+            # Nobody waits for that.
+            remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
+            asyncio.get_running_loop().run_in_executor(None, remove)
 
     def _turn_here(self, turn: SavedTurn | None, origin: CameFrom) -> SavedTurn | None:
         """With the actors that this host knows. Whoever had it brought is another one here; all
@@ -342,13 +354,16 @@ class _Restore:
 
     async def _let_run(self, live: LiveSession, stored: Stored) -> None:
         daemon = self._daemon
-        await live.journal.sync()
+        recorded = live.spawn(live.journal.sync())
+        await asyncio.sleep(0)  # it waits for the disk in a thread, and we for the same disk here
         try:
             daemon.store.save_spec(Stored(live.info(), stored.uid, boot_id()))
         except StorageFailed as error:  # needed only if it is lost
             log.error("what is known of %s: %s", self._session, error)
+        await recorded
         if not self._is_own:
             await live.halts.begin()
+            await _back_at_prompt(live)
         daemon.operators.follow(live)
         daemon.session_began(live)
 
@@ -483,6 +498,7 @@ def revive(
             halt=None,
             lease=None,
             asleep_in="",
+            waking=Waking(),
             leaves=_moved(kept, spec.place),
         ).blob()
         deposit = Collected(spec.process_tag, fds.named(), blob, None)
@@ -504,6 +520,18 @@ def _in_this_home(tree: DumpedTree, run: str) -> DumpedTree:
         mark.replace(source=run) if mark.kind is MountKind.KEPT else mark for mark in tree.mounts
     )
     return tree.replace(mounts=marks)
+
+
+async def _back_at_prompt(live: LiveSession) -> None:
+    """A shell that was at its prompt is there again as soon as it has got a processor. Whoever woke
+    the session is about to type, and would be told that it is busy."""
+    last = live.commands.last
+    if not live.spec.shell or (last is not None and last.status is None):
+        return
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _AT_PROMPT_S
+    while live.state() is SessionState.WORKING and loop.time() < until:
+        await asyncio.sleep(_AT_PROMPT_LOOK_S)
 
 
 def _moved(kept: StateBlob, place: Place) -> SavedLeaves | None:

@@ -20,7 +20,7 @@ from holdfast.host.continuity.image_store import has_saved
 from holdfast.host.continuity.kept_ghosts import KeptGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.model.captured_files import RestoreFiles
-from holdfast.model.checkpoint import Checkpoint, CheckpointId
+from holdfast.model.checkpoint import Checkpoint, CheckpointId, Waking
 from holdfast.model.errors import HoldfastError, RestoreFailed
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.info import SessionInfo
@@ -43,6 +43,7 @@ class SessionContinuity:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
         self.restoring: set[SessionId] = set()  # their processes are not strays
+        self._settled: dict[SessionId, asyncio.Event] = {}  # set once these are restored, or not
         self._kept_ghosts = KeptGhosts()
         self._followed: set[SessionId] = set()  # a successor of theirs is being started
 
@@ -53,18 +54,26 @@ class SessionContinuity:
         handover.clear_unfinished(self._daemon.home.state)
 
     async def checkpoint(
-        self, live: LiveSession, actor: str, *, note: str = "", ends: bool = False
+        self,
+        live: LiveSession,
+        actor: str,
+        *,
+        note: str = "",
+        ends: bool = False,
+        waking: Waking = Waking(),  # noqa: B008 (a record is frozen)
     ) -> Checkpoint:
         """See checkpoint.py, and own_state.py for a program that gives its own. `ends`: the
-        session is asleep afterwards. Whoever asks may leave: that stops it, until the tree may be
-        ended."""
+        session is asleep afterwards, and `waking` brings it back. Whoever asks may leave: that
+        stops it, until the tree may be ended."""
         daemon = self._daemon
         progress = self._progress(live, live.spec.id, live.spec.name, "checkpoint")
         if own_state.is_offered(daemon.home, live):
             progress.phase("ask")
-            saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends)
+            saving = own_state.checkpoint(daemon, live, actor, note=note, ends=ends, waking=waking)
             return await _carried_on(_told(saving, progress), lambda: not ends)
-        making = checkpoint.Making(daemon, live, actor, note, ends, progress, self._kept_ghosts)
+        making = checkpoint.Making(
+            daemon, live, actor, note, ends, waking, progress, self._kept_ghosts
+        )
         return await _carried_on(_told(making.run(), progress), lambda: making.may_be_stopped)
 
     async def restore(
@@ -187,7 +196,15 @@ class SessionContinuity:
         progress = self._progress(live, live.spec.id, live.spec.name, "move")
         note = f"moving to {to}"
         making = Making(
-            self._daemon, live, actor, note, False, progress, self._kept_ghosts, stands=True
+            self._daemon,
+            live,
+            actor,
+            note,
+            False,
+            Waking(),
+            progress,
+            self._kept_ghosts,
+            stands=True,
         )
         return making, progress
 
@@ -201,6 +218,11 @@ class SessionContinuity:
 
     def is_restoring(self, session: SessionId) -> bool:
         return session in self.restoring
+
+    async def settled(self, session: SessionId) -> None:
+        """Once no restore of it is under way."""
+        while (event := self._settled.get(session)) is not None:
+            await event.wait()
 
     @contextlib.contextmanager
     def _recalled(self, session: SessionId, host_is_dead: bool) -> Iterator[None]:
@@ -243,10 +265,12 @@ class SessionContinuity:
         if session in self._daemon.registry.live:
             raise RestoreFailed("it runs")
         self.restoring.add(session)
+        self._settled[session] = asyncio.Event()
         try:
             yield
         finally:
             self.restoring.discard(session)
+            self._settled.pop(session).set()
 
 
 async def _told(work: Coroutine[Any, Any, _T], progress: WorkProgress) -> _T:

@@ -106,12 +106,11 @@ async def put_back(
     if not these:
         return report
     data = os.open(f"{directory}/{FILES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    undo.callback(os.close, data)
     putting = PuttingBack(wanted.captured, data, mark)
 
     def work() -> None:
-        for name in ("", *(each.file.data for each in these if each.file and each.file.data)):
-            os.chown(name or ".", uid, -1, dir_fd=data)
+        for name in (".", *(each.file.data for each in these if each.file and each.file.data)):
+            os.chown(name, uid, -1, dir_fd=data)
         run_as(uid, lambda: putting.put_back(these))
 
     try:
@@ -119,6 +118,8 @@ async def put_back(
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise RestoreFailed(f"its files cannot be put back: {why_not(error)}{where}") from error
+    finally:
+        os.close(data)
     undo.callback(run_as, uid, putting.undo)
     return report.replace(kept_in=putting.kept_in)
 

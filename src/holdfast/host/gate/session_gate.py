@@ -128,6 +128,8 @@ class SessionGate:
         self._shapers: tuple[str, ...] = ()  # who entered the last line
         self._shell_silent = False  # and that line was not known either
         self._deciding: dict[str, asyncio.Future[Approval]] = {}
+        # Requests for approval that were over when the session was restored from before that.
+        self.decided_in_another_life: frozenset[str] = frozenset()
 
     # -- custody's side -------------------------------------------------------------------------
 
@@ -432,7 +434,11 @@ class SessionGate:
         return approval
 
     def carry_on(self) -> None:
-        """Another daemon left this: what it asked for itself, nobody waits for now."""
+        """Another daemon left this: what it asked for itself, nobody waits for now. What was
+        decided in a life that is over is not asked for again."""
+        for approval in self._core.approvals.pending:
+            if approval.id in self.decided_in_another_life:
+                self._handle(ev.DecidedInAnotherLife(HOST_ACTOR, now(), approval.id))
         for approval in self._core.approvals.pending:
             if approval.kind in (EffectKind.SIGNAL, EffectKind.END):
                 self._handle(ev.EffectDropped(HOST_ACTOR, now(), approval.id))

@@ -111,7 +111,7 @@ class Executor:
             self._counts.refusals += 1
             self._journal.refused(event, refusal.code)
             raise
-        offered = (event.operator, event.seq) if isinstance(event, ev.InputOffered) else None
+        offered = (event.operator, event.seq) if type(event) is ev.InputOffered else None
         self._offered, self._outcome, self._running = offered, None, True
         try:
             for effect in effects:

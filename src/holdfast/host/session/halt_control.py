@@ -245,9 +245,10 @@ class HaltControl:
         """This actor writes now: what the shell starts from here on is in its leaf. `others` wrote
         a part of the line that it runs. What one of them that is halted has a part in stands still,
         and the shell does not go there. `running`: the shell has begun the line already."""
-        halted = self._decided.halted_actors
-        shared = tuple(other for other in others if other not in halted)
-        self.leaves.move((actor, *shared), running=running)
+        if others:
+            halted = self._decided.halted_actors
+            others = [other for other in others if other not in halted]
+        self.leaves.move((actor, *others), running=running)
 
     def follow_to_leaf(
         self, actor: str, others: Sequence[str] = (), *, running: bool = False

@@ -148,7 +148,8 @@ class LineAttribution:
         """An input is recorded and about to be taken. What the shell starts from here on is its
         actor's, unless it is typed ahead: then from when the shell comes to it."""
         if actor != HOST_ACTOR and not sight.ahead:
-            self._leaves.move_shell_to_leaf(actor, _others(self._lines.next_authors(), actor))
+            authors = self._lines.next_authors()
+            self._leaves.move_shell_to_leaf(actor, _others(authors, actor) if authors else ())
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         """It was taken, and no report was read since."""
@@ -266,6 +267,8 @@ def after_interrupt(data: bytes) -> bytes:
 
 
 def _others(authors: Sequence[str], actor: str) -> tuple[str, ...]:
+    if actor in authors and len(authors) == 1:
+        return ()
     return tuple(each for each in authors if each != actor)
 
 

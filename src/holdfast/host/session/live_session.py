@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,6 +64,7 @@ from holdfast.keeper.boottime import boot_id
 from holdfast.keeper.protocol import DROP_OUTPUT, KEEP_OUTPUT, LEAVE_OUTPUT
 from holdfast.model.actor import Actor
 from holdfast.model.approval_info import ApprovalInfo
+from holdfast.model.checkpoint import Waking
 from holdfast.model.envelope import ALL, Envelope, Scope
 from holdfast.model.errors import StorageFailed
 from holdfast.model.gate import Contributor, EffectKind, Outcome, ProposedEffect, Verdict
@@ -168,6 +168,7 @@ class LiveSession:
             keys_rebound=lambda: self._keys_rebound(),
             resize_runs=lambda: bool(self.provenance.behind_resize()),
             asleep_in=parcel.asleep_in,
+            waking=parcel.waking,
         )
 
     def _in_force(self) -> Callable[[], bool] | None:
@@ -192,7 +193,7 @@ class LiveSession:
         )
         self.since = StateSince(lambda: core.state, parcel.since)
         self.watching = StateWatch(
-            activity, partial(daemon.operators.state_changed, self), besides=self._shaped_by
+            activity, partial(daemon.operators.state_changed, self), besides=self.shaped_by
         )
         changed = self._something_changed
         last_host_seq = max(parcel.layer_seq, ledger.last_seq(HOST_OPERATOR))
@@ -771,7 +772,8 @@ class LiveSession:
             self._daemon.counts.signatures.lost(cause.kind if cause is not None else "")
             in_flight = what_was_in_flight(store, self.spec.id, self.journal.seq, name)
             info = info.replace(in_flight=in_flight)
-        stored = Stored(info, self.spec.uid)
+        waking = self.core.waking if self.core.asleep_in else Waking()
+        stored = Stored(info, self.spec.uid, returns_for=waking.with_host_for, wakes=waking.on_use)
         return stored, self.ring.copy(self.ring.tail, self.ring.head), self.view.text()
 
     def _last_known(self, info: SessionInfo) -> SessionInfo:
@@ -865,31 +867,11 @@ class LiveSession:
         )
 
     def state_event(self, state: SessionState) -> m.StateEvent:
-        line, full_screen = self._waiting_at(state)
-        return m.StateEvent(
-            self.spec.id,
-            self.spec.name,
-            state,
-            time.time(),
-            line,
-            self.ending,
-            full_screen,
-            self._shaped_by(),
-        )
+        return describe.state_event(self, state)
 
-    def _shaped_by(self) -> tuple[str, ...]:
+    def shaped_by(self) -> tuple[str, ...]:
+        """The names of those who shaped what its shell holds."""
         return tuple(map(self._daemon.actors.name, self.provenance.shaped_by()))
-
-    def _waiting_at(self, state: SessionState) -> tuple[str, bool]:
-        """The line the cursor is on, when a program waits there; and whether it is a full-screen
-        program, which has no such line."""
-        if state not in (SessionState.INPUT, SessionState.SECRET):
-            return "", False
-        if self.lease_allows():
-            self.output.drain()  # the prompt may be printed and not read yet
-        if describe.draws_full_screen(self.view) and not self.evidence().canonical:
-            return "", True
-        return describe.cursor_line(self.view), False
 
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
@@ -906,34 +888,8 @@ class LiveSession:
             os.close(master)
 
     def info(self) -> SessionInfo:
-        state = self.watching.current_state()
-        waiting_line, full_screen = self._waiting_at(state)
-        return describe.info(
-            self.spec,
-            self.core,
-            self.ring,
-            self.view,
-            state=state,
-            state_since=self._state_since(state),
-            waiting_line=waiting_line,
-            full_screen=full_screen,
-            last_output_at=self.output.last_at,
-            last_command=self.commands.last,
-            shaped_by=self._shaped_by(),
-            lease=self.leasing.info() if self.leasing is not None else None,
-            keeper_pid=self.keeper.pid,
-            clients={operator.id: operator.client for operator in self.presence.attached()},
-            unrecorded=self.journal.unrecorded(),
-            ungated=self.ungated,
-            held=self.core.held.id if self.core.held is not None else "",
-            name=self._daemon.actors.name,
-        ).replace(**self._daemon.moves.shown(self.spec.id))
-
-    def _state_since(self, state: SessionState) -> float | None:
-        standing = self.since.look()
-        if standing.state:
-            return standing.at
-        return self.watching.seen_at(state) if state is SessionState.STOPPED else None
+        known = describe.info(self, self._daemon.actors.name)
+        return known.replace(**self._daemon.moves.shown(self.spec.id))
 
     # -- custody ------------------------------------------------------------------------------
 
@@ -955,6 +911,7 @@ class LiveSession:
             self.core.pinned,
             self._used_at,
             self.core.asleep_in,
+            self.core.waking,
             self._came_as,
         )
         return kept.blob()

@@ -13,6 +13,7 @@ from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.lease_runner import SavedLeaseRun
 from holdfast.host.session.state_since import SavedSince
 from holdfast.keeper.protocol import RingPlace
+from holdfast.model.checkpoint import Waking
 from holdfast.model.ids import OperatorId, SessionId
 from holdfast.model.info import CommandRecord
 from holdfast.model.record import Record
@@ -102,6 +103,7 @@ class StateBlob(Record):
     pinned: bool = False  # it is not reaped
     used_at: float | None = None  # when an actor last did something with it; None: not known
     asleep_in: str = ""  # the checkpoint with which the tree is being ended; empty: it is not
+    waking: Waking = Waking()  # and what brings it back from there
     # who moved it here: an actor of this host, and what it was at the host before
     came_as: dict[str, str] = {}  # noqa: RUF012 (a record is frozen)
 

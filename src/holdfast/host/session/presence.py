@@ -57,7 +57,7 @@ class Presence:
 
     def pump(self) -> None:
         """There is more output for those who are attached."""
-        for operator in self.attached():
+        for operator in tuple(self._channels):
             operator.pump()
 
     # -- coming and going -----------------------------------------------------------------------

@@ -181,12 +181,13 @@ class SessionRecord:
     def check_writable(self, event: ev.SessionEvent) -> None:
         """Raise unless what comes of this event can be recorded. Before it is judged."""
         size = 0
-        if isinstance(event, ev.InputOffered):
+        if type(event) is ev.InputOffered:
             size = len(event.data)
         elif isinstance(event, _NEVER_REFUSED):
             return
         if event.actor != HOST_ACTOR:
-            self._check_recordable()
+            if self._lost or self._backlog.why:
+                self._check_recordable()
             self._writer.reserve(ROOM_BYTES + size)
 
     def _check_recordable(self) -> None:

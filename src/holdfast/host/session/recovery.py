@@ -63,7 +63,7 @@ def recover(
         # Its record is broken, so its identity cannot go on; what runs does, as another.
         log.error("%s; its identity ends here", damage.message)
         return _recover_as_successor(daemon, keeper, parcel, fds, ring, ledger, damage.message)
-    lease = leasing
+    lease, last = leasing, writer.chain.seq
     if parcel.lease is not None:
         spec = parcel.spec
         lease = daemon.leases.carry_on(spec.id, spec.process_tag, parcel.lease)
@@ -84,6 +84,8 @@ def recover(
     directory = daemon.store.directory(parcel.spec.id)
     live.commands.recover(directory, ledger.last_seq, recent)
     live.provenance.recover(recent, partial(_more, directory, writer.chain.seq))
+    if live.core.approvals.pending:
+        live.gate.decided_in_another_life = _decided_elsewhere(directory, last, restored)
     return live
 
 
@@ -104,6 +106,31 @@ def _begin_here(live: LiveSession, store: SessionStore, actor: str) -> None:
         rows=live.size.rows,
     )
     live.journal.happened(actor, began, forced=True)
+
+
+def _decided_elsewhere(directory: str, last: int, restored: RestoredLife | None) -> frozenset[str]:
+    """Requests for approval that were decided between the checkpoint that it was last restored from
+    and that restore. Asked at each recovery: a daemon may die before it is dealt with."""
+    reader, through = JournalReader(directory), None if restored is None else restored.through
+    try:
+        if through is None:
+            for entry in reader.entries(max(1, last - JOURNAL_TYPED_ENTRIES), last):
+                if isinstance(entry.body, entries.RestoredEntry):
+                    through, last = entry.body.journal_seq, entry.seq
+        if through is None or through >= last:
+            return frozenset()
+        since = reader.entries(through + 1, last)
+        return frozenset(id for each in since if (id := _decided(each.body)) is not None)
+    except HoldfastError:  # whoever writes the journal next will report it
+        return frozenset()
+
+
+def _decided(body: entries.Body) -> str | None:
+    """Of what was withdrawn nobody decided: so is what waits when its session falls asleep."""
+    match body:
+        case entries.ApprovedEntry(enough=True) | entries.DeniedEntry():
+            return body.id
+    return None
 
 
 def _more(directory: str, seq: int) -> list[entries.Entry]:

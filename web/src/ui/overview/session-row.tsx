@@ -7,6 +7,7 @@ import { go, path } from '../route'
 import { hueOf } from '../text/actor-colour'
 import { reapingText } from '../text/checkpoints'
 import { age, ago } from '../text/durations'
+import { movingOf, movingText } from '../text/moving'
 import { howFar, shortly } from '../text/progress'
 import { sanitize } from '../text/sanitize'
 import { isOver, listedState, needsInput, restsOrOver, stateText } from '../text/session-state'
@@ -22,6 +23,7 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
   const to = isOver(state) ? { ...place, session: info.id } : place
   const line = lineOf(card)
   const reaping = info.pinned || restsOrOver(state) ? '' : reapingText(card.reaping, now.value)
+  const moving = movingOf(info)
   const far = howFar(card.progress, now.value)
   const running = isOver(state) ? null : runningCommand(info)
   return (
@@ -58,7 +60,11 @@ export function SessionRow({ card, machine }: { card: SessionCard; machine: Mach
         ))}
       </span>
       <span class="row-state">
-        {far ? (
+        {moving ? (
+          <span class="chip tone-busy" data-testid="session-moving">
+            {sanitize(movingText(moving), 60)}
+          </span>
+        ) : far ? (
           <span
             class="chip tone-busy"
             title={[far.phase, far.amount].filter(Boolean).join(', ')}

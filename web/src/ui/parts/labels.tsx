@@ -11,7 +11,7 @@ export function StateChip({ info, link = 'online' }: { info: SessionInfo; link?:
   const name = link === 'fenced' ? 'fenced' : listedState(info)
   const words = stateText(name)
   const text = isOver(name) ? sanitize(endingText(info.ending), 120) : words.word
-  const failed = isOver(name) && info.ending?.code !== 0
+  const failed = isOver(name) && info.ending?.code !== 0 && !info.ending?.moved_to
   const tone = failed ? 'danger' : words.tone
   return (
     <span

@@ -46,12 +46,17 @@ function changes(was: SessionCard, is: SessionCard, machine: Machine | undefined
     notices.push(about(`${name} ${what}`, is.info.waiting_line))
   }
   if (isOver(state) && !isOver(before))
-    notices.push(about(`${name} ${state === 'lost' ? 'was lost' : 'ended'}`, endingText(is.info.ending)))
+    notices.push(about(`${name} ${overWord(is.info)}`, endingText(is.info.ending)))
   if (machine && is.info.holder === machine.actor) {
     const fresh = is.info.waiting.filter((who) => !was.info.waiting.includes(who))
     for (const who of fresh) notices.push(about(`${sanitize(who, 64)} asks for your turn`, name))
   }
   return notices
+}
+
+function overWord({ state, ending }: SessionCard['info']): string {
+  if (state === 'lost') return 'was lost'
+  return ending?.moved_to ? 'moved' : 'ended'
 }
 
 const COMMAND_MAX_CHARS = 300 // what a notification of a system shows at most, and more

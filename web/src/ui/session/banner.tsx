@@ -41,7 +41,7 @@ function words(link: LinkState, machine: string, drawn: boolean): { tone: string
     if (link.trouble) return { tone: 'tone-danger', text: `${sanitize(link.trouble.message, 200)}.${works}` }
     return { tone: 'tone-busy', text: `${means} ${todo}${works}${next}` }
   }
-  if (link.at === 'ended' && !isLost(link.ending) && !isAsleep(link.ending)) {
+  if (link.at === 'ended' && !isLost(link.ending) && !isAsleep(link.ending) && !link.ending?.moved_to) {
     return {
       tone: '',
       text: `Ended: ${sanitize(endingText(link.ending))}. This is its last screen; nobody can type into it.`,

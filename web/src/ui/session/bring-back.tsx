@@ -3,13 +3,14 @@
 
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
+import { useHold } from '../context'
 import { now } from '../parts/clock'
 import { toast, toastError } from '../parts/toast'
 import { go } from '../route'
 import { notBack } from '../text/checkpoints'
 import { may } from '../text/rights'
 import { sanitize } from '../text/sanitize'
-import { isAsleep } from '../text/session-state'
+import { isAsleep, restsOrOver } from '../text/session-state'
 import type { WayBack } from '../text/standstill'
 import { ProgressBar, useHowFar } from './progress-bar'
 import type { SessionController } from './session-controller'
@@ -31,6 +32,25 @@ export function useWayBack({ handle, checkpointing }: SessionController): WayBac
     checkpoint: checkpointing.known.value?.find(({ id }) => id === wanted) ?? null,
     now: now.value,
   }
+}
+
+/** To where it moved, if this device has joined that machine. */
+function GoAlong({ controller: { handle } }: { controller: SessionController }) {
+  const link = handle.link.value
+  const id = handle.info.value?.id
+  const there = useHold().sessions.value.find(
+    ({ machine, info }) => machine !== handle.machine && info.id === id && !restsOrOver(info.state),
+  )
+  if (link.at !== 'ended' || !link.ending?.moved_to || !there || !id) return null
+  return (
+    <button
+      class="button primary"
+      data-testid="go-along"
+      onClick={() => go({ page: 'session', machine: there.machineName, session: id })}
+    >
+      Go to {sanitize(there.machineName, 64)}
+    </button>
+  )
 }
 
 interface Props {
@@ -80,6 +100,7 @@ export function BringBack({ controller, machine, way }: Props) {
     )
   return (
     <>
+      <GoAlong controller={controller} />
       {way.restores && (
         <button class="button primary" data-testid="session-restore" onClick={() => void doing(restore)}>
           {asleep ? 'Wake' : 'Restore'}

@@ -10,6 +10,7 @@ import { narrow, touch } from '../parts/viewport'
 import { type Hue, hueOf } from '../text/actor-colour'
 import { age } from '../text/durations'
 import { sanitize } from '../text/sanitize'
+import { movingOf } from '../text/moving'
 import { isAsleep, needsInput, restsOrOver, shownState, stateText } from '../text/session-state'
 import { Banner, EndedCard, isLost } from './banner'
 import { SessionController } from './session-controller'
@@ -19,6 +20,7 @@ import { Header } from './header'
 import { HeldCard } from './held-card'
 import { InviteDialog } from './invite-dialog'
 import { KeyBar } from './key-bar'
+import { MoveCard } from './move-card'
 import { Panel } from './panel'
 import { PasteDialog, PasteProgress, PasteSheet } from './paste-dialog'
 import { PortView } from './port-view'
@@ -134,11 +136,12 @@ function Live({
       />
       <div class="work">
         <main
-          class={`view grow ${standsStill(controller) ? 'is-still' : ''}`}
+          class={`view grow ${standsStill(controller) ? 'is-still' : ''} ${movingOf(handle.info.value) ? 'is-moving' : ''}`}
           style={{ ...writerHue(controller) }}
         >
           <TurnBar controller={controller} machine={machine.name} />
           <Banner controller={controller} machine={machine.name} />
+          <MoveCard controller={controller} machine={machine.name} />
           <div class="pane-place">
             <TerminalView controller={controller} />
             {!controller.ready.value && link.at !== 'ended' && <Waiting machine={machine.name} link={link} />}
@@ -176,7 +179,7 @@ function Live({
 /** Nothing in it runs, and nothing will by itself, or not for now: its terminal is hatched. */
 function standsStill({ handle }: SessionController): boolean {
   const link = handle.link.value
-  if (link.at === 'ended') return isLost(link.ending) || isAsleep(link.ending)
+  if (link.at === 'ended') return isLost(link.ending) || isAsleep(link.ending) || !!link.ending?.moved_to
   return link.at === 'fenced' || (link.at === 'online' && handle.info.value?.state === 'halted')
 }
 

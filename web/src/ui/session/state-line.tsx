@@ -20,6 +20,7 @@ const ICONS = {
   offline: 'link',
   asleep: 'moon',
   checkpointing: 'disk',
+  moved: 'move',
   fenced: 'lock',
   halted: 'halt',
   stopped: 'halt',

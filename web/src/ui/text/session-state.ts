@@ -133,6 +133,7 @@ interface Ending {
 export function isAsleep(ending: Ending | null | undefined): boolean {
   return (
     !!ending?.checkpoint &&
+    !ending.moved_to &&
     typeof ending.code !== 'number' &&
     typeof ending.signal !== 'number' &&
     !ending.lost
@@ -153,8 +154,8 @@ const SIGNALS: Record<number, string> = {
 /** How it ended, as it truly did. */
 export function endingText(ending: Ending | null | undefined): string {
   if (!ending) return 'ended'
-  if (isAsleep(ending)) return 'asleep in its checkpoint'
   if (ending.moved_to) return `moved to ${ending.moved_to}`
+  if (isAsleep(ending)) return 'asleep in its checkpoint'
   if (typeof ending.code === 'number') return `exited with status ${ending.code}`
   if (typeof ending.signal === 'number')
     return `killed by ${SIGNALS[ending.signal] ?? `signal ${ending.signal}`}`

@@ -26,8 +26,17 @@ export function standstill(
 ): Fact[] {
   if (link.at === 'fenced') return fenced(info, machine)
   if (link.at !== 'ended' || !link.ending) return []
+  if (link.ending.moved_to) return moved(link.ending.moved_to)
   if (isAsleep(link.ending)) return asleep(info, way)
   return typeof link.ending.lost === 'string' ? lost(info, link.ending, way) : []
+}
+
+function moved(to: string): Fact[] {
+  return [
+    ['Record', 'Unbroken: the same session, with the same history.'],
+    ['Here', 'This copy never runs again. What was typed at the switch was handed over, once.'],
+    ['Next', `It goes on on ${to}, in its next epoch.`],
+  ]
 }
 
 const RESET = 'Connections to other machines: they are reset when it wakes, and each is named.'

@@ -3,6 +3,7 @@
 import type { ApprovalInfo, LinkState, SessionInfo, TurnState } from '../../hold/api'
 import { wantsShort } from '../approval/approval-words'
 import { age, ago, clock } from './durations'
+import { movingOf, movingText } from './moving'
 import type { HowFar } from './progress'
 import { programOf, runningCommand, sinceOf } from './running'
 import { endingText, isAsleep, shownState, stateText } from './session-state'
@@ -77,6 +78,14 @@ export function stateLine(facts: LineFacts): StateLine {
 
 function over({ info, now }: LineFacts, ending: SessionInfo['ending']): StateLine {
   const text = endingText(ending)
+  if (ending?.moved_to)
+    return line({
+      mark: 'moved',
+      tone: 'busy',
+      before: `Now runs on ${ending.moved_to}`,
+      since: info?.ended_at ? `moved ${ago(info.ended_at, now)}` : '',
+      may: 'this copy never runs again; its last screen and its record can be read',
+    })
   const lost = typeof ending?.lost === 'string'
   return line({
     mark: lost ? 'lost' : isAsleep(ending) ? 'asleep' : 'ended',
@@ -99,6 +108,8 @@ function live(facts: LineFacts, info: SessionInfo): StateLine {
     may: [shapedText(info), whatYouMayDo(facts), besides(facts.far)].filter(Boolean).join(' · '),
   }
   if (facts.far?.still) return underWay(facts.far)
+  const moving = movingOf(info)
+  if (moving) about.may = [movingText(moving), about.may].filter(Boolean).join(' · ')
   if (facts.held && state !== 'halted' && state !== 'fenced') return held(facts, facts.held)
   const who = actor && (actor === facts.me ? 'You' : actor)
   const verb = (yours: string, theirs: string): string => `${who} ${who === 'You' ? yours : theirs} `

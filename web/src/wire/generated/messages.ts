@@ -359,6 +359,17 @@ export const HOST_MESSAGES = {
     id: int, // that of the request
     certificate: text, // as JSON
   }),
+  /** How far the move of a session is: sent to those who watch it at either host. */
+  migration: record({
+    session: text, // id of the session
+    name: text, // its name
+    at: float, // when this was sent, seconds since 1970
+    phase: text, // `snapshot`, `transfer`, `restore`, `replay`, `cutover`, `complete`; empty: it is over
+    superposition: text, // `transferring`, `dual-active`, `post-cutover`, `settled`, `pre-migration`
+    host: text, // the other host
+    leaves: bool, // it leaves this host; else it comes
+    reason: text, // why it is rolled back; empty while it is not
+  }),
 } as const
 
 /** What a host is asked, and its answer. Fields left out take their default. */
