@@ -78,11 +78,11 @@ def test_what_an_agent_did_is_plotted_where_its_name_leads(
 
 
 def test_on_a_phone_a_record_fits_and_an_actor_without_one_is_told_how_to_get_one(
-    box: Faraway, visit: Visit
+    box: Faraway, visit: Visit, tmp_path: Path
 ) -> None:
     add_actor(box.host, "novice", "execute", "--all")
     add_actor(box.host, "busy", "execute", "--all")
-    box.host.shell("handy")
+    shell_in(box.host, "handy", "--workspace", str(tmp_path))  # the files of nobody else
     for _ in range(2):
         act(box.host, "busy", "handy", "true")
     phone = visit("scoring-phone", **PHONE)

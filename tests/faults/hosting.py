@@ -22,6 +22,7 @@ from holdfast.model.errors import HoldfastError
 from holdfast.model.state import Ending
 from holdfast.sdk.client import Host
 from holdfast.wire.messages import session as m
+from process import warm
 from process.waiting import until
 
 HOLD = str(Path(sys.executable).with_name("hold"))
@@ -68,15 +69,10 @@ class FaultHost:
 
     def hold(self, *words: str, timeout_s: float = 40.0) -> subprocess.CompletedProcess[str]:
         """A `hold` command against this host."""
-        return subprocess.run(
-            [HOLD, *words],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        request = warm.packed([*words], self.environment, os.getcwd())
+        assert request is not None, "such a long command is started by the test itself"
+        status, out, err = warm.run(request, b"", timeout_s)
+        return subprocess.CompletedProcess(words, status, out.decode(), err.decode())
 
     def client(self) -> Host:
         client = Host(path=self.socket)

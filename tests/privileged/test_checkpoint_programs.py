@@ -190,6 +190,18 @@ def test_many_threads_and_a_stopped_job(hold: Hold) -> None:
     assert "caught" in said(hold, "jobs", "kill -USR1 %1; sleep 0.5")
 
 
+def test_a_shell_below_the_shell_reports_after_it_as_before(hold: Hold) -> None:
+    started(hold, "nested")
+    hold.ok("send", "nested", "--enter", "bash --norc")
+    until("no shell below the shell", lambda: "2" in said(hold, "nested", "echo $SHLVL"))
+    pid = said(hold, "nested", "kept=inside; echo $$")
+    there_and_back(hold, "nested")
+    assert said(hold, "nested", "echo $kept $$").split() == ["inside", pid.strip()]
+    hold.ok("send", "nested", "--enter", "exit")
+    until("it does not end", lambda: said(hold, "nested", "echo $$").strip() != pid.strip())
+    assert said(hold, "nested", "echo $kept$?").strip() == "0"
+
+
 def test_an_open_terminal_device_is_the_right_one_or_refused(hold: Hold) -> None:
     started(hold, "outer")
     said(hold, "outer", "exec 8<>/dev/tty")

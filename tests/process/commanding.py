@@ -21,6 +21,15 @@ from process import warm
 HOLD = str(Path(sys.executable).with_name("hold"))
 PATIENCE_S = 40.0  # far beyond what any command here takes
 
+# Commands that a test repeats until they show what it waits for. Each costs the host and us some
+# milliseconds of work: asked again at once, they would take the processor from what is waited for.
+_LOOKS = frozenset(
+    ("approvals", "blame", "checkpoints", "doctor", "graph", "log", "ls", "metrics", "reap",
+     "screen", "score", "show", "tail", "turn", "why")
+)  # fmt: skip
+_PAUSE = 2.0  # of the time that a look takes
+_PAUSE_MAX_S = 0.1
+
 _ERROR = re.compile(r"hold[^\n]*?: .+ \((?P<code>[a-z_]+)\)(?:; .+)?\n")
 
 
@@ -29,6 +38,7 @@ class Hold:
 
     def __init__(self, home: str | None = None) -> None:
         self.made = tempfile.mkdtemp(prefix="hf-", dir="/tmp")
+        self._looked: tuple[tuple[str | bytes, ...], float] = (), 0.0  # last; not again before
         self.home = home or self.made
         self.env = {**os.environ, "HOLDFAST_HOME": self.home, "PS1": "$ ", "LC_ALL": "C.UTF-8"}
         self.env["HOLDFAST_RELAY"] = (
@@ -38,6 +48,7 @@ class Hold:
     def __call__(
         self, *words: str | bytes, stdin: bytes = b"", **options: Any
     ) -> subprocess.CompletedProcess[str]:
+        began = self._pause_before(words)
         request = None if options else warm.packed([*words], self.env, os.getcwd())
         if request is not None:
             status, out, err = warm.run(request, stdin, PATIENCE_S)
@@ -51,9 +62,18 @@ class Hold:
                 **options,
             )
             status, out, err = done.returncode, done.stdout, done.stderr
+        ended = time.monotonic()
+        self._looked = words, ended + min(_PAUSE * (ended - began), _PAUSE_MAX_S)
         answer = subprocess.CompletedProcess(words, status, out.decode(), err.decode())
         assert "Traceback" not in answer.stderr, answer.stderr
         return answer
+
+    def _pause_before(self, words: tuple[str | bytes, ...]) -> float:
+        """When it begins: a look that is repeated with nothing in between waits a moment."""
+        last, free_at = self._looked
+        if words == last and words[:1] and words[0] in _LOOKS:
+            time.sleep(max(0.0, free_at - time.monotonic()))
+        return time.monotonic()
 
     def ok(self, *words: str | bytes, stdin: bytes = b"") -> str:
         """What it printed; it must succeed and complain of nothing."""

@@ -304,6 +304,16 @@ KEYS = [
         "shell within the shell",
         staged=(
             entered("bash --norc"),
+            entered("alias df='{trap}'; echo $((6*7))-laid"),
+            seen("42-laid"),
+        ),
+        triggered=(entered("df; echo $((6*7))-done"),),
+        restaged=True,
+    ),
+    Scenario(
+        "shell within the shell that does not report",
+        staged=(
+            entered("command bash --norc"),
             state("input"),
             entered("alias df='{trap}'; echo $((6*7))-laid"),
             seen("42-laid"),

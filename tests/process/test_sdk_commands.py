@@ -279,7 +279,7 @@ async def test_of_a_command_that_reads_the_terminal_nobody_is_told_to_wait_for_i
 ) -> None:
     async with reached(host_home) as hold:
         session = await shell(hold, "asking")
-        nested = await session.start("bash --norc --noprofile")
+        nested = await session.start("sh -c 'exec bash --norc --noprofile'")
         await session.wait_for(state="input", timeout=PATIENCE_S)
         with pytest.raises(errors.TerminalInUse, match=r"\(bash, pid ") as in_use:
             await session.submit("true")

@@ -169,7 +169,7 @@ def test_forged_marks_and_forged_reports_change_nothing(kind: str, start: Start)
 
 
 @pytest.mark.parametrize("kind", SHELLS)
-def test_a_child_sees_nothing_of_ours_and_a_child_shell_does_not_report(
+def test_a_child_sees_nothing_of_ours_and_a_shell_of_a_program_does_not_report(
     kind: str, start: Start
 ) -> None:
     shell = start(kind)
@@ -179,6 +179,7 @@ def test_a_child_sees_nothing_of_ours_and_a_child_shell_does_not_report(
     assert "ZDOTDIR" not in seen
     assert "\nENV=" not in seen
     quiet = {"bash": "bash --norc", "zsh": "zsh -f", "fish": "fish --no-config"}[kind]
+    quiet = f"sh -c 'exec {quiet}'"
     reports = len(shell.reports)
     shell.type(quiet)
     shell.type(shell._enter)

@@ -344,6 +344,21 @@ def test_the_journal_tells_trigger_and_originators_of_every_command_and_change(h
     hold.ok("end", session)
 
 
+@pytest.mark.parametrize("kind", ["bash", "zsh"])
+def test_a_descriptor_that_the_shell_opens_for_itself_is_no_change(hold: Hold, kind: str) -> None:
+    """While it makes its prompt it reads from a pipe, and has reported that prompt already."""
+    session = lab(hold, f"passing-{kind}", kind)
+    by(hold, "bot", session, "setopt promptsubst" if kind == "zsh" else "true")
+    by(hold, "bot", session, "PS1='$(sleep 0.4)> '")
+    by(hold, "bot", session, "DIR=/usr")
+    by(hold, "bot", session, "exec 5</dev/null")
+    by(hold, "bot", session, "true")
+    shaped = log(hold, session, "--kind", "shaped")
+    assert [each["body"]["keys"] for each in shaped][-3:] == [["var:PS1"], ["var:DIR"], ["fd:5"]]
+    assert why(hold, session, "var:DIR")["originators"] == ["bot"]
+    hold.ok("end", session)
+
+
 def test_programs_ask_and_adopt_too(hold: Hold) -> None:
     session, own = lab(hold, "sdk"), _own(hold)
     by(hold, "bot", session, "DIR=/usr")

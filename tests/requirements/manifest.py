@@ -39,6 +39,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "client, its creator, a login or the daemon went away.",
         tests=(
             *_in(
+                "process/test_nested_sessions",
+                "test_another_daemon_goes_on_with_the_nested_shell",
+            ),
+            *_in(
                 "privileged/test_restore_conflicts",
                 "test_a_session_that_is_asleep_can_be_ended_by_whoever_may_end_it",
             ),
@@ -480,6 +484,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "Working, at the prompt, waiting for input, waiting for a secret, stopped, halted and "
         "ended are told apart from kernel evidence.",
         tests=(
+            *_in(
+                "process/test_nested_sessions",
+                "test_exec_works_in_a_nested_shell_and_then_in_the_first_one",
+                "test_it_works_however_the_shell_was_started",
+                "test_a_shell_that_does_not_report_is_named_with_what_to_do",
+            ),
             *_in(
                 "e2e/test_web_needs",
                 "test_a_question_is_answered_in_the_list",
@@ -1144,6 +1154,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "An effect staged by one actor and set off by another is recorded with both.",
         tests=(
             *_in(
+                "process/test_nested_sessions",
+                "test_what_another_actor_left_in_the_first_shell_is_still_theirs_after_a_nested_one",
+                "test_whoever_started_a_nested_shell_is_behind_each_line_in_it",
+                "test_a_process_of_a_nested_shell_is_of_the_command_that_started_it",
+            ),
+            *_in(
                 "privileged/test_gate_exec_scenarios",
                 "test_with_the_gate_off_the_trap_springs",
                 "test_it_is_refused_naming_its_originator_and_runs_where_allowed",
@@ -1189,6 +1205,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A8",
         "Before an effect commits, a replaceable policy may allow, refuse or hold it.",
         tests=(
+            *_in(
+                "process/test_nested_sessions",
+                "test_a_line_in_a_nested_shell_is_judged_as_a_line",
+            ),
             *_in(
                 "privileged/test_checkpoint_round_trips",
                 "test_a_line_that_waits_for_approval_while_the_session_sleeps",

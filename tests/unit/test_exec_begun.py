@@ -17,6 +17,7 @@ from holdfast.core.line_authors import TypedLine
 from holdfast.host.session import shell_commands
 from holdfast.host.session.exec_runs import Execution
 from holdfast.host.session.line_attribution import LastInput
+from holdfast.host.session.nested_shells import ReportingShells
 from holdfast.host.session.shell_commands import ShellCommands
 from holdfast.model.errors import InputUnknown, InvalidArgument
 from holdfast.model.ids import OperatorId
@@ -65,8 +66,9 @@ class Desk:
         inputs: Any = SimpleNamespace(is_empty=True)
         record: Any = SimpleNamespace(seq=1, happened=lambda by, body: None)
         ring: Any = SimpleNamespace(head=0)
+        shells = ReportingShells(spec, (), lambda pid: None)
         self.commands = ShellCommands(
-            *(spec, -1, self.fifo, ring, attribution, inputs, record, (), (), provenance),
+            *(spec, -1, self.fifo, ring, attribution, inputs, record, (), (), provenance, shells),
             walked_history=True,
             type_as_host=self._type,
             activity=self._activity,

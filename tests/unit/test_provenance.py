@@ -40,7 +40,7 @@ class Shell:
             str(self.path),
             self,
             read_state=self.read_state,
-            shell_pid=os.getpid(),
+            shell_pid=os.getpid,
             reports=True,
             is_silent=lambda: self.silent,
             writers=lambda: (ME, THEM),

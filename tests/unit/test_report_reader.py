@@ -15,6 +15,7 @@ from holdfast.adapters.shell.integration import (
     LineShown,
     PromptShown,
     ReportReader,
+    ShellBelow,
     integrate,
     make_fifo,
     nonce_pipe,
@@ -46,6 +47,34 @@ def test_a_session_from_start_to_prompt() -> None:
         PromptShown(2, 130, "/tmp/a b"),
     ]
     assert reader.refused == 0
+
+
+def test_a_shell_below_another_goes_on_with_the_numbers_and_gives_them_back() -> None:
+    reader = ReportReader(NONCE)
+    reader.feed(record("R 0 10 bash 5") + record("B 1 0 unknown /") + record("R 1 20 zsh 5.9"))
+    assert reader.feed(record("P 2 0 /") + record("B 2 0 unknown /") + record("E 2 1 /")) == [
+        PromptShown(2, 0, "/"),
+        CommandBegin(2, "", "/", text_known=False),
+        CommandEnd(2, 1, "/"),
+    ]
+    inner = record("B 3 0 unknown /") + record("R 3 30 fish 3") + record("B 4 0 unknown /")
+    assert ShellBelow(3, 30, "fish") in reader.feed(inner)
+    # The shell in the middle is gone, and with it the one below: what they ran is over.
+    assert reader.feed(record("E 1 137 /") + record("P 5 137 /")) == [
+        CommandEnd(4, 137, "/"),
+        CommandEnd(3, 137, "/"),
+        CommandEnd(1, 137, "/"),
+        PromptShown(5, 137, "/"),
+    ]
+    # One of them that lives on says nothing that counts.
+    assert reader.feed(record("E 4 0 /") + record("P 2 0 /") + record("E 1 0 /")) == []
+    assert reader.refused == 0
+
+
+def test_another_reader_knows_in_which_commands_a_shell_reports() -> None:
+    reader = ReportReader(NONCE, begun=3, ended=3, below=[1])
+    assert reader.feed(record("E 1 0 /")) == [CommandEnd(1, 0, "/")]
+    assert ReportReader(NONCE, begun=3, ended=3).feed(record("E 1 0 /")) == []
 
 
 def test_percents_and_newlines_are_given_back() -> None:

@@ -9,7 +9,8 @@ What the evidence cannot tell, and how it is judged then:
 - a shell with its line editor switched off (`bash --noediting`) looks like its `read`: INPUT;
 - a program that relays keys to a terminal of its own (ssh, tmux, sudo with use_pty) always waits
   for keys, whatever runs behind it: INPUT;
-- a shell started inside the session's shell is a program waiting for input: INPUT.
+- a shell started inside the session's shell is a program waiting for input: INPUT; unless it
+  reports, and then it is the shell that these rules speak of.
 """
 
 from __future__ import annotations

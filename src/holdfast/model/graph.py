@@ -112,7 +112,7 @@ class Evidence(Record):
     frozen: bool  # the cgroup says `frozen 1`
     canonical: bool
     echo: bool
-    shell_pid: int  # the session's main process
+    shell_pid: int  # the session's main process, or the shell below it that reads command lines
     shell_pgid: int
     foreground_pgid: int  # 0 when the terminal has none
     foreground_stopped: bool  # every process of the foreground group is stopped

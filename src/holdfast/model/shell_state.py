@@ -67,7 +67,7 @@ class ShellState(Record):
     # digest. A command line may use them all the same.
     private: dict[str, str] = {}  # noqa: RUF012 - Records never mutate a default
     bindings: tuple[str, ...] = ()  # lines that say which keys run or type what
-    # What its descriptors 3 to 9 lead to, as the kernel says; the shell does not report it.
+    # Its descriptors 3 to 9, and what they lead to: the latter the kernel says, not the shell.
     descriptors: dict[str, str] = {}  # noqa: RUF012
     references: dict[str, str] = {}  # noqa: RUF012 - variable -> the one that it stands for (bash)
     # Variables that change what is assigned to them (bash): name -> letters of their attributes.

@@ -34,13 +34,20 @@ if [[ $__hold_fd == +([0-9]) ]]; then
     IFS= builtin read -r __hold_nonce <&"$__hold_fd" || builtin :
     exec {__hold_fd}<&- # not `builtin exec`, which would open it again afterwards
 fi
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_FILES HOLD_SHELL_ENV
+__hold_seq=1    # of the next command line
+__hold_serial=0 # of the last written state
+# Started in a shell that reports, by this command line of it, this one goes on with its numbers.
+__hold_below=0
+[[ ${HOLD_SHELL_BELOW-} != +([0-9]) ]] || __hold_below=$HOLD_SHELL_BELOW
+[[ ${HOLD_SHELL_NUMBER-} != +([0-9]) ]] || __hold_seq=$HOLD_SHELL_NUMBER
+[[ ${HOLD_SHELL_SERIAL-} != +([0-9]) ]] || __hold_serial=$HOLD_SHELL_SERIAL
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_FILES HOLD_SHELL_ENV \
+    HOLD_SHELL_BELOW HOLD_SHELL_NUMBER HOLD_SHELL_SERIAL
 builtin unset __hold_fd
-__hold_seq=1   # of the next command line
 __hold_count=0 # command lines bash has run, as of the last prompt
 __hold_last=0  # exit status, as of the last prompt
 __hold_hist=0  # bash's number for the last history entry, as of the last prompt
-__hold_serial=0 # of the last written state
+__hold_next=0   # the number to go on with, after a shell that was started in this one
 __hold_big=0    # whether the functions are too many to write their bodies at every prompt
 __hold_report=() # what is to be sent with the prompt's report
 __hold_lines=(0) # of the command line that runs: PS0 is expanded for each. `set -a` exports no array
@@ -70,7 +77,7 @@ builtin declare -r __hold_fifo __hold_state __hold_nonce
 builtin declare +x __hold_seq __hold_count __hold_last __hold_hist __hold_fifo __hold_nonce \
     __hold_state __hold_serial __hold_big __hold_report __hold_first __hold_string_first \
     __hold_string_last __hold_show __hold_lines __hold_mark_c \
-    __hold_exactly __hold_histchars
+    __hold_exactly __hold_histchars __hold_below __hold_next
 
 # __hold_send BODY...: each body becomes one record in one write. Bash writes line by line through
 # a buffer of 1024 bytes, so a record has no newline in it and is shorter than that; then the
@@ -162,7 +169,7 @@ __hold_close() {
     __hold_report+=("E $__hold_seq $1 $__hold_encoded")
     __hold_mark=$'\e]133;D;'$1$';hold='$__hold_seq$'\a'
     __hold_count=$__hold_count_now __hold_last=$1 __hold_hist=$__hold_hist_now
-    (( __hold_seq += 1 ))
+    (( __hold_seq += 1, __hold_seq = __hold_next > __hold_seq ? __hold_next : __hold_seq ))
 }
 
 __hold_is_comment() {
@@ -294,6 +301,13 @@ __hold_write_variables() {
         [[ -z ${!__hold_name+set} ]] ||
             builtin printf 'variable 2\0%s\0%s\0' "$__hold_name" "${!__hold_name}"
     done
+    # Open now, when nothing of bash's own is: where they lead the host sees.
+    __hold_value=
+    for __hold_name in 3 4 5 6 7 8 9; do
+        [[ ! -e /proc/self/fd/$__hold_name ]] || __hold_value+=" $__hold_name"
+    done
+    builtin printf 'descriptors 1\0%s\0' "$__hold_value"
+    __hold_value=
     builtin printf 'variable 2\0PS0\0%s\0' "${PS0%"$__hold_ps0"}"
     builtin printf 'variable 2\0PS1\0%s\0' "${PS1%"$__hold_ps1"}"
     for __hold_name in "${PROMPT_COMMAND[@]}"; do
@@ -399,7 +413,43 @@ __hold_line() {
         "L $__hold_seq $__hold_pieces $__hold_flag${__hold_paste-} $__hold_point"
 }
 
-builtin readonly -f __hold_send __hold_encode __hold_where __hold_begin __hold_close \
+# __hold_nested PROGRAM [ARGUMENT...]: as typed, but if it starts an interactive shell, that reports
+# too (nested.sh): with the same secret, on from the same numbers. Afterwards this shell goes on from
+# where that one was, as the state file says.
+__hold_nested() {
+    local __hold_last_word=${!#} __hold_code __hold_traps __hold_secret
+    local -a __hold_head=()
+    # A command that names something to run cannot be one; the rest nested.sh looks at.
+    if (( BASH_SUBSHELL )) || [[ ! -t 0 || ! -t 1 || ! -r $__hold_start_nested ]] ||
+        ! builtin type -P "$1" >/dev/null ||
+        [[ $1 != su && $__hold_last_word != @(-[!c]*|?(*/)@(bash|zsh|fish)) ]]; then
+        builtin command "$@"
+        builtin return
+    fi
+    if (( __hold_arrays )); then
+        exec {__hold_secret}<<<"$__hold_nonce"
+    else # an older bash writes a file for that
+        exec {__hold_secret}< <(builtin printf '%s\n' "$__hold_nonce")
+    fi
+    HOLD_SHELL_FIFO=$__hold_fifo HOLD_SHELL_STATE=$__hold_state HOLD_SHELL_NONCE_FD=9 \
+        HOLD_SHELL_BELOW=$__hold_seq HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_NUMBER=$(( __hold_next > __hold_seq ? __hold_next : __hold_seq + 1 )) \
+        builtin command /bin/sh "$__hold_start_nested" "$@" 9<&"$__hold_secret" {__hold_secret}<&-
+    __hold_code=$?
+    exec {__hold_secret}<&-
+    {
+        IFS= builtin read -r -d '' __hold_traps
+        IFS=' ' builtin read -r -d '' -a __hold_head
+    } 2>/dev/null <"$__hold_state"
+    if [[ ${__hold_head[*]:0:2} == "HOLDSTATE1 $__hold_nonce" ]] &&
+        (( __hold_head[2] > __hold_serial )); then
+        # That number may have been used by what ended it.
+        __hold_serial=${__hold_head[2]} __hold_next=$(( __hold_head[3] + 1 ))
+    fi
+    builtin return "$__hold_code"
+}
+
+builtin readonly -f __hold_nested __hold_send __hold_encode __hold_where __hold_begin __hold_close \
     __hold_is_comment __hold_tty __hold_end __hold_prompt __hold_shown __hold_ring __hold_line \
     __hold_write_state __hold_write_variables __hold_write_functions __hold_probed \
     __hold_exact __hold_expand_again __hold_gated __hold_gated_paste __hold_emptied
@@ -445,6 +495,19 @@ if [[ -n $__hold_nonce ]]; then
             builtin bind -m "$__hold_files" -x '"\C-x\e[5090~": '$'\n''{ __hold_emptied; } >/dev/null 2>&1'
         } 2>/dev/null || builtin :
     done
-    __hold_send "R 0 $$ bash $BASH_VERSION"
+    # By name, as they are typed. `set -x` shows the call, and no more of it. What the user's files
+    # made of such a name stays, and so does what is not there.
+    builtin declare -r __hold_start_nested=${BASH_SOURCE[0]%/*}/nested.sh
+    builtin declare +x __hold_start_nested
+    for __hold_files in bash zsh fish su env; do
+        if builtin type -P "$__hold_files" >/dev/null && ! builtin declare -F "$__hold_files" >/dev/null; then
+            builtin eval "function $__hold_files {
+                { local -; builtin set +aefuvx; } 2>/dev/null
+                __hold_nested $__hold_files \"\$@\"
+            }"
+            builtin export -nf "$__hold_files" # which it would be under `set -a`
+        fi
+    done
+    __hold_send "R $__hold_below $$ bash $BASH_VERSION"
 fi
 builtin unset __hold_files __hold_encoded

@@ -19,13 +19,23 @@ if string match -qr '^\d+$' -- "$HOLD_SHELL_NONCE_FD"
     # Through cat: a builtin of fish does not take its input from a descriptor by number.
     command cat <&$HOLD_SHELL_NONCE_FD | read -g __hold_nonce
 end
+set -g __hold_seq 1 # of the next command line
+set -g __hold_serial 0 # of the last written state
+# Started in a shell that reports, by this command line of it, this one goes on with its numbers.
+set -g __hold_below 0
+string match -qr '^\d+$' -- "$HOLD_SHELL_BELOW"; and set __hold_below $HOLD_SHELL_BELOW
+string match -qr '^\d+$' -- "$HOLD_SHELL_NUMBER"; and set __hold_seq $HOLD_SHELL_NUMBER
+string match -qr '^\d+$' -- "$HOLD_SHELL_SERIAL"; and set __hold_serial $HOLD_SHELL_SERIAL
+set -g __hold_next 0 # the number to go on with, after a shell that was started in this one
 set -e HOLD_SHELL_FIFO
 set -e HOLD_SHELL_STATE
 set -e HOLD_SHELL_NONCE_FD
+set -e HOLD_SHELL_FILES
+set -e HOLD_SHELL_BELOW
+set -e HOLD_SHELL_NUMBER
+set -e HOLD_SHELL_SERIAL
 
-set -g __hold_seq 1 # of the next command line
 set -g __hold_ran 0 # whether it has begun
-set -g __hold_serial 0 # of the last written state
 
 # Each body becomes one record. What printf writes in one piece dd hands on in one, and four
 # records of at most 900 bytes are small enough for the kernel to keep them together.
@@ -191,7 +201,7 @@ function __hold_end --on-event fish_postexec
     __hold_tty "D;$code"
     set -g __hold_ended "E $__hold_seq $code "(__hold_where)
     set -g __hold_ran 0
-    set -g __hold_seq (math $__hold_seq + 1)
+    set -g __hold_seq (math "max($__hold_seq + 1, $__hold_next)")
 end
 
 # A line that does not parse. fish keeps it in its editor, shows no new prompt and leaves $status
@@ -219,7 +229,44 @@ function __hold_cancel --on-event fish_cancel
     __hold_send "P $__hold_seq 130 "(__hold_where)
 end
 
+# __hold_nested PROGRAM [ARGUMENT...]: as typed, but if it starts an interactive shell, that reports
+# too (nested.sh): with the same secret, on from the same numbers. Afterwards this shell goes on from
+# where that one was, as the state file says. The secret comes by standard input: fish gives a
+# command no other descriptor.
+function __hold_nested
+    # A command that names something to run cannot be one; the rest nested.sh looks at.
+    if status is-command-substitution; or not isatty stdin; or not isatty stdout; or not test -r $__hold_start_nested
+        or begin
+            test $argv[1] != su
+            and not string match -qr -- '^(.*/)?(bash|zsh|fish)$|^-[^c]' $argv[-1]
+        end
+        command $argv
+        return
+    end
+    printf '%s\n' $__hold_nonce |
+        HOLD_SHELL_FIFO=$__hold_fifo HOLD_SHELL_STATE=$__hold_state HOLD_SHELL_NONCE_FD=0 \
+        HOLD_SHELL_BELOW=$__hold_seq HOLD_SHELL_SERIAL=$__hold_serial \
+        HOLD_SHELL_NUMBER=(math "max($__hold_seq + 1, $__hold_next)") \
+        command /bin/sh $__hold_start_nested $argv
+    set -l code $status
+    set -l state (string split0 <$__hold_state 2>/dev/null)
+    set -l head (string split ' ' -- $state[2])
+    if test "$head[1..2]" = "HOLDSTATE1 $__hold_nonce" -a "$head[3]" -gt $__hold_serial 2>/dev/null
+        # That number may have been used by what ended it.
+        set -g __hold_serial $head[3]
+        set -g __hold_next (math $head[4] + 1)
+    end
+    return $code
+end
+
 if test -n "$__hold_nonce"
+    set -g __hold_start_nested (dirname (status filename))/nested.sh
+    # By name, as they are typed.
+    for name in bash zsh fish su env
+        command -q $name; and not functions -q $name
+        and eval "function $name --wraps $name; __hold_nested $name \$argv; end"
+    end
+    set -e name
     for mode in default insert visual replace replace_one
         bind -M $mode \e\[5099~ __hold_probed
         bind -M $mode \e\[5095~ '__hold_edited whole'
@@ -228,7 +275,7 @@ if test -n "$__hold_nonce"
     end
     # fish drops a tab that is pasted, so another line would run than the one that was given.
     bind -M paste \t 'commandline -i \t'
-    __hold_send "R 0 $fish_pid fish $version"
+    __hold_send "R $__hold_below $fish_pid fish $version"
 else
     functions -e __hold_begin __hold_end __hold_unparsed __hold_prompt __hold_cancel
 end

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Container
 
 from holdfast.adapters.proc import procfs
 
@@ -16,13 +17,13 @@ _ANCESTORS_MAX = 64
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-def started_at(pid: int, shell: int) -> float | None:
-    """When the shell's child that this process descends from started, seconds since 1970; None when
-    that is not to be told. Raises OSError when the process is gone."""
+def started_at(pid: int, shells: Container[int]) -> float | None:
+    """When the child of one of these shells that this process descends from started, seconds since
+    1970; None when that is not to be told. Raises OSError when the process is gone."""
     stat = procfs.stat_of(pid)
     leader = stat.pgid
     for _ in range(_ANCESTORS_MAX):
-        if stat.ppid == shell:
+        if stat.ppid in shells:
             return _at(stat.start_ticks)
         if stat.ppid <= 1:
             break
@@ -34,7 +35,7 @@ def started_at(pid: int, shell: int) -> float | None:
         first = procfs.stat_of(leader)
     except OSError:
         return None
-    return _at(first.start_ticks) if first.ppid == shell else None
+    return _at(first.start_ticks) if first.ppid in shells else None
 
 
 def _at(ticks: int) -> float:

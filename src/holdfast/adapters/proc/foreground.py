@@ -88,9 +88,22 @@ def _counts_too(pid: int, foreground_pgid: int, tty: Tty, known: frozenset[int])
 def shell_of(pid: int, comm: str) -> Shell:
     """What the main process runs now, which after an `exec` is not what it was started as."""
     try:
-        name = procfs.link(f"/proc/{pid}/exe").removesuffix(" (deleted)").rpartition("/")[2]
+        name = _executable(pid)
     except OSError:
         name = comm
     if name not in _SHELLS:
         name = _VERSION.sub("", name)
     return Shell(name in _SHELLS, name not in _KERNEL_EDITED)
+
+
+def program_of(pid: int) -> str:
+    """The name of the file that a process runs; of one that may not be looked into, its own name.
+    Raises OSError when it is gone."""
+    try:
+        return _executable(pid)
+    except PermissionError:
+        return procfs.stat_of(pid).name
+
+
+def _executable(pid: int) -> str:
+    return procfs.link(f"/proc/{pid}/exe").removesuffix(" (deleted)").rpartition("/")[2]

@@ -6,6 +6,7 @@ is gone is left out. What a state *means* is not decided here; the judge is hand
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -43,7 +44,9 @@ class ProcObservation:
     def __init__(self, judge: Callable[[Evidence], SessionState]) -> None:
         self._judge = judge
 
-    def evidence(self, place: Place, master: int, *, shell_is_shell: bool) -> Evidence:
+    def evidence(
+        self, place: Place, master: int, *, shell_is_shell: bool, shell_pid: int = 0
+    ) -> Evidence:
         main = procfs.main_pid(place)
         try:
             stat = procfs.stat_of(main)
@@ -51,6 +54,9 @@ class ProcObservation:
             return _ended(main)
         if not stat.runs:
             return _ended(main)
+        if shell_pid:
+            with contextlib.suppress(OSError):  # it has just ended, and the first one reads again
+                stat, main = procfs.stat_of(shell_pid), shell_pid
         shell = shell_of(main, stat.name)
         mode, ahead = _steady(place, master, main)
         return Evidence(
@@ -70,8 +76,12 @@ class ProcObservation:
             unseen=ahead.unseen,
         )
 
-    def graph(self, place: Place, master: int, *, shell_is_shell: bool) -> Graph:
-        state = self._judge(self.evidence(place, master, shell_is_shell=shell_is_shell))
+    def graph(
+        self, place: Place, master: int, *, shell_is_shell: bool, shell_pid: int = 0
+    ) -> Graph:
+        state = self._judge(
+            self.evidence(place, master, shell_is_shell=shell_is_shell, shell_pid=shell_pid)
+        )
         terminal, tty = _terminal(place, master)
         around = HostFacts(tty, terminal.foreground_pgid, booted_at(), namespaces_of(place.pid))
         pids = procfs.members(place, PROCESSES_MAX + 1)

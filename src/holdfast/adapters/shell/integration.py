@@ -7,6 +7,10 @@ nonce that the shell read at its start from an inherited pipe and never exports:
 runs can write to the FIFO, but nothing that is believed. `reports.py` reads them. Before each
 report of a prompt the shell writes its own state to a file beside the FIFO (`state_file.py`).
 
+A shell that is started in an integrated one by its name, or by `su` or `env`, reports as well: our
+file has functions of these names, which start it by way of `shells/nested.sh` as `integrate` would.
+It gets the nonce as the first one did, and goes on with its numbers.
+
 Deliberately absent: any defence against the user of the shell, who can read its variables. That
 is the doorbell's work.
 """
@@ -29,6 +33,7 @@ from holdfast.adapters.shell.reports import (
     PromptShown,
     Report,
     ReportReader,
+    ShellBelow,
 )
 from holdfast.model.record import Record
 
@@ -47,6 +52,8 @@ __all__ = [
     "PromptShown",
     "Report",
     "ReportReader",
+    "ShellBelow",
+    "exact_line_key_of",
     "integrate",
     "is_replaced",
     "make_fifo",
@@ -185,6 +192,11 @@ def _fish(argv: tuple[str, ...], ours: dict[str, str], login: bool) -> Integrati
     script = str(SHELLS / "fish.fish").replace("\\", "\\\\").replace("'", "\\'")
     started = (*argv, *(("-l",) if login else ()), "--init-command", f"source '{script}'")
     return Integration(started, ours, "fish")
+
+
+def exact_line_key_of(kind: str) -> bytes:
+    """What a shell of this kind is to be typed in front of a line that it is not to expand."""
+    return b"" if kind == "fish" else _EXACT_LINE_KEY
 
 
 def make_fifo(path: str, uid: int, gid: int) -> int:

@@ -5,7 +5,8 @@ one write. That is under PIPE_BUF, so the kernel keeps it whole, and it has a NU
 so whatever others write next to it stays outside. Bodies, where the last field goes up to the end
 and has `%` and newline written as `%25` and `%0A` (bash writes line by line):
 
-    R 0 PID KIND VERSION     the shell is set up; the user's files have been read
+    R BELOW PID KIND VERSION the shell is set up; the user's files have been read. BELOW is the
+                             command line that started it in another shell; 0: none, it is the first
     T SEQ INDEX PIECE        a piece of the text of a command line, before its B
     B SEQ PIECES FLAG CWD    a command line begins; FLAG whole | cut | unknown | unparsed
     E SEQ STATUS CWD         it has ended
@@ -20,6 +21,8 @@ marks (`core.command_output`), and the shell's state, which is too big for a FIF
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from holdfast.model.limits import COMMAND_TEXT_MAX_BYTES
 from holdfast.model.record import Record
 
@@ -27,6 +30,14 @@ from holdfast.model.record import Record
 RECORD_MAX_BYTES = 1024
 # Pieces of one text: encoding may triple it, and fish cuts pieces at 200 characters.
 PIECES_MAX = 512
+
+
+class ShellBelow(Record):
+    """A shell that was started in one that reports is set up, and reports in its place."""
+
+    below: int  # the command line that started it
+    pid: int  # as it sees itself
+    kind: str  # "bash", "zsh" or "fish"
 
 
 class CommandBegin(Record):
@@ -66,7 +77,7 @@ class LineShown(Record):
     takes_paste: bool = False  # asked with PASTE_PROBE: a paste is text in this key map
 
 
-Report = CommandBegin | CommandEnd | PromptShown | LineShown
+Report = ShellBelow | CommandBegin | CommandEnd | PromptShown | LineShown
 
 
 class ReportReader:
@@ -76,8 +87,18 @@ class ReportReader:
     leaves the rest of it in the FIFO; that rest is refused, and the next prompt reports what was
     missed."""
 
-    def __init__(self, nonce: str, *, begun: int = 0, ended: int = 0) -> None:
-        """`begun`, `ended`: the highest numbers of which that is known already."""
+    def __init__(
+        self,
+        nonce: str,
+        *,
+        begun: int = 0,
+        ended: int = 0,
+        below: Iterable[int] = (),
+        running: Iterable[int] = (),
+    ) -> None:
+        """`begun`, `ended`: the highest numbers of which that is known already; `running`: those
+        that have begun and not ended; `below`: those in which a shell reports, the outermost
+        first."""
         self.refused = 0  # records without the nonce, malformed, or out of order
         self._head = b"HOLD1 " + nonce.encode() + b" "
         self._pending = b""
@@ -86,6 +107,7 @@ class ReportReader:
         self._pieces_of = 0
         self._begun = begun  # highest number that has begun, or ended
         self._ended = ended
+        self._below, self._running = tuple(below), tuple(running)
 
     def feed(self, data: bytes) -> list[Report]:
         *records, rest = (self._pending + data).split(b"\0")
@@ -106,16 +128,26 @@ class ReportReader:
         kind, _, body = record[len(self._head) :].partition(b" ")
         reader = _READERS.get(kind)
         try:
-            report = reader(self, body) if reader else None
+            found = reader(self, body) if reader else None
         except ValueError:
-            report, reader = None, None
+            found, reader = None, None
         if reader is None:
             self.refused += 1
-        return () if report is None else (report,)
+        if found is None:
+            return ()
+        return found if isinstance(found, tuple) else (found,)
 
-    def _ready(self, body: bytes) -> None:
-        _fields(body, 4)
-        self._begun = self._ended = 0  # a shell that starts counts from one
+    def _ready(self, body: bytes) -> ShellBelow | None:
+        number, pid, kind, _ = _fields(body, 4)
+        below = _number(number)
+        if not below:
+            self._begun = self._ended = 0  # a shell that starts counts from one
+            self._below, self._running = (), ()
+            return None
+        found = ShellBelow(below, _number(pid), _shown(kind))
+        self._below = (*(each for each in self._below if each < below), below)
+        self._begun = max(self._begun, below)
+        return found
 
     def _piece(self, body: bytes) -> None:
         number, index, piece = _fields(body, 3)
@@ -136,6 +168,7 @@ class ReportReader:
         if seq <= self._begun:
             return None
         self._begun = seq
+        self._running += (seq,)
         return CommandBegin(
             seq,
             _shown(text[:COMMAND_TEXT_MAX_BYTES]),
@@ -150,17 +183,34 @@ class ReportReader:
         self._pieces, self._pieces_of = [], 0
         return _decode(b"".join(whole)) if len(whole) == pieces else b""
 
-    def _end(self, body: bytes) -> CommandEnd | None:
+    def _end(self, body: bytes) -> tuple[CommandEnd, ...]:
+        number, status, cwd = _fields(body, 3)
+        end = CommandEnd(_number(number), _number(status), _shown(_decode(cwd)))
+        if end.seq in self._below:
+            return self._end_of_shell(end)
+        if end.seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
+            return ()
+        self._begun, self._ended = max(self._begun, end.seq), end.seq
+        self._running = tuple(each for each in self._running if each != end.seq)
+        return (end,)
+
+    def _end_of_shell(self, end: CommandEnd) -> tuple[CommandEnd, ...]:
+        """A shell that was started in another is over. Of the command line that ended it (`exit`)
+        nobody reports the end: its status is the shell's."""
+        over = sorted((each for each in self._running if each > end.seq), reverse=True)
+        self._running = tuple(each for each in self._running if each < end.seq)
+        self._below = tuple(each for each in self._below if each < end.seq)
+        self._ended = self._begun = max(self._begun, self._ended)
+        return (*(end.replace(seq=each) for each in over), end)
+
+    def _prompt(self, body: bytes) -> PromptShown | None:
         number, status, cwd = _fields(body, 3)
         seq = _number(number)
-        if seq <= self._ended:  # ^C at the wrong moment makes a shell say it again
-            return None
-        self._begun, self._ended = max(self._begun, seq), seq
-        return CommandEnd(seq, _number(status), _shown(_decode(cwd)))
-
-    def _prompt(self, body: bytes) -> PromptShown:
-        number, status, cwd = _fields(body, 3)
-        return PromptShown(_number(number), _number(status), _shown(_decode(cwd)))
+        if seq < self._ended:
+            return None  # of a shell that was left: another one has gone on with the numbers
+        if not self._below:
+            self._running = ()  # whatever of them was not reported to have ended
+        return PromptShown(seq, _number(status), _shown(_decode(cwd)))
 
     def _line(self, body: bytes) -> LineShown:
         number, count, flag, point = _fields(body, 4)

@@ -224,6 +224,7 @@ class _Sections:
             directories={name: self._cut(value) for name, value in self._pairs("nameddirs")},
             bindings=self._bindings(),
             remembered=self._found_before(kind, _text(exported.get("PATH", b""))),
+            descriptors=dict.fromkeys(self._descriptors(), ""),
         )
 
     def exported_values(self) -> dict[str, str]:
@@ -334,6 +335,12 @@ class _Sections:
             )
         )
 
+    def _descriptors(self) -> list[str]:
+        """The numbers of those that the shell had open when it wrote this: what it opens for itself
+        a moment later (readline's start-up file) is nobody's. An earlier version says none."""
+        said = _text(self._one("descriptors")).split()
+        return said if "descriptors" in self._by_tag else [str(number) for number in range(3, 10)]
+
     def _variables(self) -> dict[str, str]:
         return {name: self._cut(value) for name, value in self._pairs("variable") if value}
 
@@ -351,15 +358,22 @@ class _Sections:
                 yield _text(name), self._cut(b" ".join(rest or words))
 
     def _functions(self) -> dict[str, str]:
-        bodies = {name: self._digest(body) for name, body in self._pairs("bodies")}
+        bodies = {
+            name: self._digest(body)
+            for name, body in self._pairs("bodies")
+            if not _starts_nested(name, body)
+        }
         # A body may hold text that looks like another function's beginning. Then there is one
         # name too many; but every byte is in some digest, so no change is missed.
         text = self._one("functions")
         starts = list(re.finditer(rb"^(?:function )?(\S+) \(\) \n\{ \n", text, re.MULTILINE))
         for index, start in enumerate(starts):
             end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
-            bodies[_text(start[1])] = self._digest(text[start.start() : end])
-        bodies |= dict.fromkeys(_text(self._one("names")).split("\n"), "")
+            name, body = _text(start[1]), text[start.start() : end]
+            if not _starts_nested(name, body):
+                bodies[name] = self._digest(body)
+        names = _text(self._one("names")).split("\n")
+        bodies |= dict.fromkeys((name for name in names if name not in _STARTING_NESTED), "")
         return {name: d for name, d in bodies.items() if name and not name.startswith(_OURS)}
 
     def _options(self) -> set[str]:
@@ -421,6 +435,24 @@ class _Sections:
                 name, where = name.replace("'", ""), where.replace("'", "")
             if where:
                 yield name, where
+
+
+# Functions of ours that have no name of ours: they start a shell that reports (shells/nested.sh).
+# While they are that, a line that calls one uses no more of the shell than the program would.
+_STARTING_NESTED = frozenset(("bash", "zsh", "fish", "su", "env"))
+
+
+def _starts_nested(name: str, body: bytes) -> bool:
+    if name not in _STARTING_NESTED:
+        return False
+    lines = [line for line in _text(body).splitlines() if not line.startswith("#")]
+    return " ".join(" ".join(lines).split()) in (
+        f"{name} () {{ {{ local -; builtin set +aefuvx }} 2> /dev/null; "
+        f'__hold_nested {name} "$@" }}',
+        '{ builtin emulate -L zsh "${__hold_options[@]}" } 2> /dev/null '
+        f'__hold_nested {name} "$@"',
+        f"function {name} __hold_nested {name} $argv; end",
+    )
 
 
 _BASH_JOB = re.compile(r"\[\d+\][-+ ]?\s+(\d+)\s+(\S+)\s+(.*)")

@@ -18,6 +18,7 @@ from holdfast.wire.messages import session as m
 
 if TYPE_CHECKING:
     from holdfast.host.session.exec_runs import Execution
+    from holdfast.host.session.nested_shells import ReportingShells
     from holdfast.host.session.parcel import SessionSpec
 
 _MARK_WITHIN_BYTES = 4096  # of the output printed when the end was reported
@@ -27,6 +28,7 @@ class ExecSource(OutputSource, Protocol):
     """A live session, as far as a command's output is read from it."""
 
     spec: SessionSpec
+    shells: ReportingShells
 
     def check_may_observe(self, actor: ActorId) -> None:
         """Raise unless this actor may still see what is printed."""
@@ -105,7 +107,7 @@ class ExecChannel:
             if held is not None:
                 self._ready.append(m.ExecHeld(self._request, held))
         if self._output is None and record.command is not None:
-            fish = self.live.spec.shell == "fish"
+            fish = self.live.shells.kind_of(record.command) == "fish"
             self._output = CommandOutput(
                 record.command, parsed=record.parsed, preamble=fish, at=record.offset
             )

@@ -102,7 +102,7 @@ class ActionRequests:
     ) -> tuple[Execution, bool]:
         """And whether it had been before."""
         commands, who, actor = live.commands, operator.identity, operator.actor.id
-        line = line_of(action, fish=live.spec.shell == "fish")
+        line = line_of(action, fish=commands.shells.kind == "fish")
         asked = m.Exec(request.id, request.session, request.seq, line, action.key, action.intent)
         execution = commands.executions.find(actor, who, asked)
         if execution is None and live.core.inputs.is_behind(who, request.seq):

@@ -45,6 +45,7 @@ _USES_RECORDED = 16  # the same, of the state that it used
 _KEYS = ("key:", "var:fish_key_bindings")
 _OF_KEYS = ("var:EDITOR", "var:VISUAL", "var:FCEDIT", "var:INPUTRC")  # that some key starts, reads
 _ZSH_IN_VI_MODE = 'bindkey "^[" vi-cmd-mode'  # where letters may be commands
+_NOT_INHERITED = ("alias:", "builtin:", "dir:", "hash:", "job:", "key:", "option:")  # by a child
 _OF_SIZE = ("WINCH", "COLUMNS", "LINES")
 _COMPLETION = "key:complete "  # how a word is completed, which only Tab asks for
 _FILE_WORDS = 64  # words of one line that are looked up as files
@@ -57,11 +58,22 @@ _CODE_FILES = {  # files that a program reads as code, unasked
 }
 
 
+class OuterShell(Record):
+    """A shell that waits while one that was started in it reports."""
+
+    below: int  # the command line that started that one
+    origins: KeptOrigins  # of the state of the shell that waits
+    # Who may have shaped the nested one before its first prompt: they are behind that command, or
+    # behind some of the state that it may have inherited.
+    behind: tuple[str, ...]
+
+
 class KeptProvenance(Record):
     """What another daemon needs of it."""
 
     origins: KeptOrigins
     files: KeptFiles
+    outer: tuple[OuterShell, ...] = ()  # of the shells that wait for the one that reports now
 
 
 class Journal(Protocol):
@@ -79,7 +91,7 @@ class SessionProvenance:
         journal: Journal,
         *,
         read_state: Callable[[], PackedState | None],
-        shell_pid: int,
+        shell_pid: Callable[[], int],
         reports: bool,
         is_silent: Callable[[], bool],
         writers: Callable[[], Iterable[str]],
@@ -89,10 +101,10 @@ class SessionProvenance:
         joined: Callable[[], None],
         complete_to: int = 0,
     ) -> None:
-        """`joined`: somebody has typed into a program for the first time. `reports`: the session's
-        shell does. `is_silent`: it is at a prompt that it did not report. `writers`: everybody that
-        may have written. `complete_to`: by the parcel, the prompt up to which the file says
-        everything."""
+        """`shell_pid`: of the shell that reads command lines. `joined`: somebody has typed into a
+        program for the first time. `reports`: the session's shell does. `is_silent`: it is at a
+        prompt that it did not report. `writers`: everybody that may have written. `complete_to`:
+        by the parcel, the prompt up to which the file says everything."""
         self._path, self._journal = path, journal
         self._read_state, self._shell_pid = read_state, shell_pid
         self.reports, self._is_silent = reports, is_silent
@@ -108,6 +120,7 @@ class SessionProvenance:
         self._shaped: Collection[int] = ()  # recorded by an earlier daemon
         self.keys_rebound = False  # somebody may have bound keys to anything
         self.book, self.files = OriginatorBook(), FileOriginators()
+        self._outer: tuple[OuterShell, ...] = ()
 
     # -- another daemon -------------------------------------------------------------------------
 
@@ -124,7 +137,7 @@ class SessionProvenance:
     ) -> None:
         kept = self._load()
         if kept is not None:
-            self.files = FileOriginators(kept.files)
+            self.files, self._outer = FileOriginators(kept.files), kept.outer
         if not self.reports:
             return
         if kept is None or not kept.origins.number:
@@ -160,7 +173,7 @@ class SessionProvenance:
     def _keep(self) -> None:
         """Without fsync: if the machine dies, so does the session. On a full disk the file stays as
         it was, and so does what the parcel says about it."""
-        kept = KeptProvenance(self.book.kept(), self.files.kept())
+        kept = KeptProvenance(self.book.kept(), self.files.kept(), self._outer)
         new = f"{self._path}.new"
         try:
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -226,6 +239,36 @@ class SessionProvenance:
             self._wrote.update(dict.fromkeys(forgotten.actors))  # its changes are not seen yet
         return body.replace(originators=command.actors, uses=command.uses)
 
+    def shells_are(self, below: tuple[int, ...]) -> None:
+        """These commands started shells that report, one below the other: each has a state of its
+        own. The one that waits has its own again when the other ends."""
+        before = len(self._outer)
+        while self._outer and self._outer[-1].below not in below:
+            self.book, self._outer = OriginatorBook(self._outer[-1].origins), self._outer[:-1]
+        for number in below[len(self._outer) :]:
+            command = self.commands.get(number)
+            behind = dict.fromkeys(command.actors if command is not None else self.everybody())
+            for key, origin in self.book.entries.items():
+                if self._is_inherited(key):
+                    behind |= dict.fromkeys(origin.actors)
+            behind |= dict.fromkeys((*self.book.forgotten, *self._behind_shell, *self._wrote))
+            self._outer += (OuterShell(number, self.book.kept(), tuple(behind)),)
+            self.book = OriginatorBook(KeptOrigins(number=number))
+        if len(self._outer) != before:
+            self._keep()
+
+    def _is_inherited(self, key: str) -> bool:
+        """Whether this piece of the shell's state, or that it is not there, may reach a program."""
+        state, name = self._shell_state(), key.removeprefix("var:")
+        if state is not None and name != key and name not in state.exported:
+            return name not in state.private and name not in state.variables
+        return not key.startswith(_NOT_INHERITED)
+
+    @property
+    def _behind_shell(self) -> tuple[str, ...]:
+        """Who may have shaped the shell before it first reported, if it was started in another."""
+        return self._outer[-1].behind if self._outer else ()
+
     def prompted(self, number: int) -> None:
         """The shell is at its prompt, and has written its state."""
         self._prompt = number
@@ -237,9 +280,11 @@ class SessionProvenance:
         if found is None or found.number != self._prompt:
             return  # not written, or there is a later prompt, whose report is on its way
         state = found.state()
-        if state.kind != "fish":  # which stores its own state there
-            descriptors = program_search.descriptors_of(self._shell_pid)
-            state = state.replace(descriptors=descriptors)
+        lead_to = program_search.descriptors_of(self._shell_pid())
+        if state.kind == "fish":  # which stores its own state there
+            lead_to = {}
+        open_then = {number: lead_to[number] for number in state.descriptors if number in lead_to}
+        state = state.replace(descriptors=open_then)
         in_step = self.complete_to == self.book.number
         by = self._behind(state.number)
         self._state = found
@@ -263,11 +308,14 @@ class SessionProvenance:
         self.keys_rebound = bool(in_vi_mode or self.book.forgotten) or any(
             key.startswith(_KEYS) and not key.startswith(_COMPLETION) for key in self.book.entries
         )
+        # Keys of a nested shell may be bound by what it inherited (INPUTRC, a file): by others than
+        # its writer only if there are others.
+        self.keys_rebound |= bool(self._outer) and len(self.everybody()) > 1
 
     def _behind(self, number: int) -> Origin | None:
         """Everybody behind what ran since the last state that was seen. At a shell's first prompt
         nothing ran; what was typed by then, it reads later."""
-        if number <= 1:
+        if number <= (self._outer[-1].below + 1 if self._outer else 1):
             return None
         found: Origin | None = None
         for command in self.commands.since(self.book.number):
@@ -399,6 +447,8 @@ class SessionProvenance:
             parts += [PartIn(actor, Part.STATE, key, origin.command) for actor in origin.actors]
         if text is None or text.strip():
             parts += [PartIn(actor, Part.SHAPED) for actor in self._not_seen(text)]
+            began = (actor for actor in self._behind_shell if actor not in typed)
+            parts += [PartIn(actor, Part.SHAPED) for actor in began]
         if text:
             parts += self._file_parts(text, state)
             use, last = read_line(text), self.commands.last
@@ -435,10 +485,10 @@ class SessionProvenance:
             named += _CODE_FILES.get(command.rpartition("/")[2], ())
         parts = []
         for word in named:
-            where = program_search.file_of(word, self._shell_pid, cwd)
+            where = program_search.file_of(word, self._shell_pid(), cwd)
             found = [self.files.find(*where)] if where else []
             with contextlib.suppress(OSError, ValueError):
-                way = passed(self._shell_pid, AT_FDCWD, os.fsencode(word))
+                way = passed(self._shell_pid(), AT_FDCWD, os.fsencode(word))
                 found += [self.files.find_name(each.device, each.inode) for each in way]
             for written in filter(None, found):
                 origin = written.origin
@@ -449,7 +499,7 @@ class SessionProvenance:
     def _leads_to(self, state: ShellState | None) -> Callable[[str], str]:
         if state is None:
             return lambda _: ""
-        return partial(_directory, state, self._shell_pid)
+        return partial(_directory, state, self._shell_pid())
 
     def _in_path(self, state: ShellState) -> Callable[[str, str], bool]:
         leads_to = self._leads_to(state)
@@ -496,7 +546,8 @@ def _since(found: Sequence[entries.Entry], number: int) -> list[str] | None:
     """Who wrote since this prompt; None if the entries do not reach back so far."""
     for index in range(len(found) - 1, -1, -1):
         body = found[index].body
-        before = isinstance(body, entries.CommandEnded) and body.number == number - 1
+        # After a shell that was started in this one the numbers go on behind those of that one.
+        before = isinstance(body, entries.CommandEnded) and body.number < number
         if before or (number <= 1 and isinstance(body, entries.Began)):
             inputs = (entries.InputEntry, entries.BlindInput)
             return [

@@ -20,6 +20,7 @@ from holdfast.core.gate.originators import Origin
 from holdfast.host.gate.command_book import KnownCommand, replayed
 from holdfast.host.gate.provenance import SessionProvenance
 from holdfast.host.session.halt_control import HaltControl
+from holdfast.host.session.nested_shells import ReportingShells
 from holdfast.host.session.parcel import SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.model.errors import HoldfastError, InvalidArgument
@@ -42,6 +43,7 @@ class AskedSession(Protocol):
     journal: SessionRecord
     provenance: SessionProvenance
     halts: HaltControl
+    shells: ReportingShells
 
 
 class WhyTarget(Record):
@@ -209,6 +211,9 @@ class WhyQuestion:
         shell = procfs.main_pid(place)
         if pid in (place.pid, shell):
             return 0, ""
+        nested = self._live.shells.nested_pid
+        if pid == nested:
+            return self._live.shells.below, ""
         among: tuple[int, int] | None = None
         note = "by the process tree and the time: there is no other evidence at level plain"
         if place.cgroup:
@@ -219,7 +224,7 @@ class WhyQuestion:
         if among is not None and among[0] == among[1]:
             return among[0], ""
         try:
-            at = command_of_process.started_at(pid, shell)
+            at = command_of_process.started_at(pid, (shell, nested))
         except OSError:
             at = None
         if at is None and among is not None:

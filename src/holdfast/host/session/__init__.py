@@ -31,6 +31,7 @@ closing.py           the end: tombstone, slow readers, giving back
 signals.py           signals for the processes of a session
 handoff.py           what a new turn holder must know, since which point
 shell_commands.py    what the session's shell reports
+nested_shells.py     which of the shells that report reads the command lines
 line_attribution.py  who typed the line that the shell reads
 exec_runs.py         `exec`: command lines that somebody waits for, remembered by key
 state_since.py       since when a session is halted or fenced

@@ -55,6 +55,7 @@ class CommandLeaves:
         self._joined = joined
         kept = kept or SavedLeaves()
         self._directory, self._shell = place.cgroup, place.shell_pid
+        self._own_shell = place.shell_pid
         self._loop = asyncio.get_running_loop()
         self._number, self._first, self._coming = kept.number, kept.first, kept.coming
         self._groups = {int(number): group for number, group in kept.groups.items()}
@@ -124,12 +125,26 @@ class CommandLeaves:
             self._enter(writers, running=running)
 
     def go_home(self) -> None:
-        """The shell is in nobody's group."""
+        """The shell is in nobody's group; nor is the session's own, which may wait for this one."""
         before = self._group, self.writers
         self.writers, self._group, self._unsure = (), 0, False
         with contextlib.suppress(OSError):  # the tree may be ending
-            cgroup.enter(self._directory, self._shell)
+            for pid in {self._own_shell, self._shell}:
+                cgroup.enter(self._directory, pid)
             self._left(*before, self._coming)
+
+    def shell_is(self, pid: int) -> None:
+        """Command lines are read by this process from here on: by a shell that was started in the
+        session's own, or by that one again."""
+        self._shell = pid
+        if not self._directory:
+            return
+        before = self._group
+        self.writers = cgroup.actors_of(self._directory, pid)
+        self._group = cgroup.run_of(self._directory, pid)
+        if self._group != before:
+            found = self._groups.pop(self._group, None)
+            self._first = found.first if found is not None else self._coming
 
     def close(self) -> None:
         if self._looks is not None:

@@ -20,7 +20,7 @@ from holdfast.host.session.line_attribution import ShellSight
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
 from holdfast.model.errors import HoldfastError
-from holdfast.model.ids import GATE_OPERATOR, HOST_ACTOR
+from holdfast.model.ids import GATE_OPERATOR, HOST_ACTOR, OperatorId
 
 
 class ShellSide(Protocol):
@@ -142,6 +142,11 @@ class InputCustody:
         if (action := first.action) is not None:
             asked = first.operator, first.seq, action.declared, action.retried
             self._journal.record(first.actor, entries.ActionEntry(action.id, *asked))
+
+    def taken_before(self, operator: OperatorId, seq: int) -> None:
+        """Its inputs up to this one, which came under another name of it."""
+        self.ledger.take(operator, seq, b"")
+        self._inputs.taken_before(operator, seq)
 
     def flush_to_pty(self) -> None:
         """From custody into the PTY, as far as it takes it."""

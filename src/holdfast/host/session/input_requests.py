@@ -185,8 +185,8 @@ class InputRequests:
         data = command_bytes(
             request.command,
             bracketed=live.view.mode(_BRACKETED_PASTE),
-            shell=live.spec.shell,
-            exact=live.spec.exact_line_key,
+            shell=live.commands.shells.kind,
+            exact=live.commands.shells.exact_line_key,
         )
         live.output.drain()
         live.presence.note_connection(operator)

@@ -211,6 +211,11 @@ class LineAttribution:
         self._leaves.leaves.began()
         return line
 
+    def nested_shell_waits(self) -> None:
+        """The command that runs is a shell that reports, and is at its first prompt: by what an
+        earlier daemon left."""
+        self._running, self.prompt_text_unknown = False, True
+
     def ended(self) -> None:
         """The command."""
         self._running = False

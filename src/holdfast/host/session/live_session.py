@@ -48,6 +48,7 @@ from holdfast.host.session.input_custody import InputCustody
 from holdfast.host.session.journal_repair import change_of
 from holdfast.host.session.lease import SessionLease, fenced_error
 from holdfast.host.session.line_attribution import LineAttribution
+from holdfast.host.session.nested_shells import ReportingShells
 from holdfast.host.session.output import OutputPump
 from holdfast.host.session.parcel import SessionFds, StateBlob
 from holdfast.host.session.presence import Presence
@@ -102,7 +103,7 @@ class LiveSession:
         "_ticks", "_used_at", "actions", "approving", "closing", "commands", "core", "custody",
         "exec_gate", "executor", "fanout", "fds", "gate", "halts", "handoffs", "host_input",
         "incarnation", "journal", "keeper", "leasing", "output", "presence", "provenance", "ring",
-        "since", "spec", "turning", "view", "watching",
+        "shells", "since", "spec", "turning", "view", "watching",
     )  # fmt: skip
 
     output: OutputPump
@@ -212,13 +213,15 @@ class LiveSession:
             deliver=self._pump_readers,
             changed=changed,
         )
+        leaves = CommandLeaves(spec.place, parcel.leaves, self._new_writer)
+        self.shells = ReportingShells(spec, parcel.shells, leaves.shell_is)
         self.halts = HaltControl(
             spec.place,
             spec.process_tag,
             core,
             self.journal,
             parcel.halt,
-            CommandLeaves(spec.place, parcel.leaves, self._new_writer),
+            leaves,
             report=handle,
             save=save,
             spawn=spawn,
@@ -269,6 +272,7 @@ class LiveSession:
             parcel.commands,
             parcel.executions,
             self.provenance,
+            self.shells,
             walked_history=parcel.gate is None or parcel.gate.walked_history,
             type_as_host=self.host_input.type,
             activity=activity,
@@ -398,7 +402,7 @@ class LiveSession:
             f"{directory}/provenance",
             self.journal,
             read_state=StateReader(path, spec.nonce, spec.uid).read,
-            shell_pid=spec.place.shell_pid,
+            shell_pid=lambda: self.shells.pid,
             reports=bool(spec.shell),
             is_silent=lambda: self.commands.is_silent,
             writers=lambda: (spec.created_by, *held.holders),
@@ -653,8 +657,7 @@ class LiveSession:
             return
         inputs, known = self.core.inputs, self.core.inputs.last(operator.identity_as(before))
         if known > inputs.last(operator.identity):
-            self.custody.ledger.take(operator.identity, known, b"")
-            inputs.taken_before(operator.identity, known)
+            self.custody.taken_before(operator.identity, known)
 
     def runs_on_after_move(self) -> None:
         """It did not move: what waits is taken first, in its order; then the tree runs."""
@@ -863,7 +866,10 @@ class LiveSession:
     def evidence(self) -> Evidence:
         spec = self.spec
         return self._daemon.observation.evidence(
-            spec.place, self.fds.master, shell_is_shell=spec.is_shell
+            spec.place,
+            self.fds.master,
+            shell_is_shell=spec.is_shell,
+            shell_pid=self.shells.nested_pid,
         )
 
     def state_event(self, state: SessionState) -> m.StateEvent:
@@ -876,7 +882,10 @@ class LiveSession:
     def graph(self, master: int) -> Graph:
         """By a descriptor of the caller's: it runs in a thread, and ours may be closed by then."""
         return self._daemon.observation.graph(
-            self.spec.place, master, shell_is_shell=self.spec.is_shell
+            self.spec.place,
+            master,
+            shell_is_shell=self.spec.is_shell,
+            shell_pid=self.shells.nested_pid,
         )
 
     async def look(self) -> Graph:
@@ -913,6 +922,7 @@ class LiveSession:
             self.core.asleep_in,
             self.core.waking,
             self._came_as,
+            self.shells.kept(),
         )
         return kept.blob()
 

@@ -84,6 +84,14 @@ class SavedExec(Record):
     measured: bool = False  # and that was recorded
 
 
+class NestedShell(Record):
+    """A shell that reports and was started in another one that does."""
+
+    below: int  # the command line that started it
+    pid: int  # as it sees itself
+    kind: str
+
+
 class StateBlob(Record):
     """The state blob in the keeper's custody."""
 
@@ -106,6 +114,7 @@ class StateBlob(Record):
     waking: Waking = Waking()  # and what brings it back from there
     # who moved it here: an actor of this host, and what it was at the host before
     came_as: dict[str, str] = {}  # noqa: RUF012 (a record is frozen)
+    shells: tuple[NestedShell, ...] = ()  # that report below the session's own, the outermost first
 
     def blob(self) -> bytes:
         data: bytes = msgpack.packb(self.pack())

@@ -84,6 +84,7 @@ def recover(
     directory = daemon.store.directory(parcel.spec.id)
     live.commands.recover(directory, ledger.last_seq, recent)
     live.provenance.recover(recent, partial(_more, directory, writer.chain.seq))
+    live.provenance.shells_are(live.shells.numbers)
     if live.core.approvals.pending:
         live.gate.decided_in_another_life = _decided_elsewhere(directory, last, restored)
     return live
@@ -180,5 +181,6 @@ def _recover_as_successor(
     live = LiveSession(daemon, keeper, parcel, fds, ring, ledger, writer, None)
     live.commands.recover(daemon.store.directory(parcel.spec.id), ledger.last_seq)
     live.provenance.recover((), tuple)
+    live.provenance.shells_are(live.shells.numbers)
     live.save_parcel()
     return live

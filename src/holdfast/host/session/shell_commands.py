@@ -24,6 +24,7 @@ from holdfast.adapters.shell.integration import (
     PromptShown,
     Report,
     ReportReader,
+    ShellBelow,
     is_replaced,
     may_probe,
 )
@@ -41,6 +42,7 @@ from holdfast.host.session.line_attribution import (
     ReportContext,
     ShellSight,
 )
+from holdfast.host.session.nested_shells import ReportingShells
 from holdfast.host.session.parcel import SavedExec, SessionSpec
 from holdfast.host.session.record import SessionRecord
 from holdfast.journal import entries
@@ -105,6 +107,7 @@ class ShellCommands:
         known: tuple[CommandRecord, ...],
         executions: tuple[SavedExec, ...],
         provenance: SessionProvenance,
+        shells: ReportingShells,
         *,
         walked_history: bool,
         type_as_host: Callable[[bytes], None],
@@ -125,7 +128,7 @@ class ShellCommands:
         self._type_as_host = type_as_host
         self._activity, self.may_ask, self._drain_output = activity, may_type, drain_output
         self._save, self._changed, self._runs, self._name = save, changed, runs, name
-        self._provenance, self._spawn = provenance, spawn
+        self._provenance, self._spawn, self.shells = provenance, spawn, shells
         self._loop = asyncio.get_running_loop()
         self._at = _Times()
         self._records = list(known[-COMMANDS_REMEMBERED:])
@@ -134,6 +137,8 @@ class ShellCommands:
             spec.nonce,
             begun=max((record.seq for record in known), default=0),
             ended=max((record.seq for record in known if record.status is not None), default=0),
+            below=shells.numbers,
+            running=[record.seq for record in known if record.status is None],
         )
         # By the last daemon, and perhaps not kept by it.
         self._recorded: Collection[tuple[type, int]] = ()
@@ -167,6 +172,8 @@ class ShellCommands:
             if isinstance(entry.body, entries.CommandBegan | entries.CommandEnded)
         }
         self.typed.recover(journal, self._journal.seq)
+        if self.last is not None and self.last.seq == self.shells.below:
+            self.typed.nested_shell_waits()  # no command has begun in it
         self.exec = self.executions.unfinished(last_taken)
         if not self.typed.at_prompt:
             self._at.enter = self._loop.time()
@@ -197,6 +204,8 @@ class ShellCommands:
         self.read_reports()  # what was reported and not yet read counts
         state = self._activity()
         if self.exec is not None:
+            if self.exec.record.command in self.shells.numbers:
+                raise self._program_reads(state)
             if self.exec.held_by and self.exec.record.command is None:
                 raise GateHeld(
                     f"a command line before it waits for approval ({self.exec.held_by})",
@@ -254,7 +263,7 @@ class ShellCommands:
 
     def _replaced_by(self) -> str:
         """The program that took the shell's place: by `exec`, typed or in a start-up file."""
-        pid = procfs.main_pid(self._spec.place)
+        pid = self.shells.pid
         with contextlib.suppress(OSError):
             return procfs.stat_of(pid).name if is_replaced(pid) else ""
         return ""
@@ -264,7 +273,7 @@ class ShellCommands:
         of answering it may wait for ever."""
         if state not in (SessionState.INPUT, SessionState.SECRET):
             return
-        if pty.foreground_program(self._master)[1] != procfs.main_pid(self._spec.place):
+        if pty.foreground_program(self._master)[1] != self.shells.pid:
             raise self._in_use(state)
         name = self._spec.name
         wants = "a secret" if state is SessionState.SECRET else "a line"
@@ -275,10 +284,9 @@ class ShellCommands:
         )
 
     def _in_use(self, state: SessionState) -> SessionBusy:
-        """Which program it is, and what to do. The group's first process may be gone; a shell below
-        this one, here or on another machine, reports nothing to us."""
-        name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
-        if pid == procfs.main_pid(self._spec.place):
+        """Which program it is, and what to do."""
+        name, (_, pid) = self._spec.name, pty.foreground_program(self._master)
+        if pid == self.shells.pid:
             if not self.typed.at_prompt and self.last is not None:
                 return self._builtin_reads(self.last)
             return SessionBusy(
@@ -286,10 +294,16 @@ class ShellCommands:
                 hint=f"a line for it: `hold send {name} --enter LINE`; look with "
                 f"`hold screen {name}`",
             )
+        return self._program_reads(state)
+
+    def _program_reads(self, state: SessionState) -> TerminalInUse:
+        """The group's first process may be gone; a shell on another machine, or one that some other
+        program started, reports nothing to us."""
+        name, (program, pid) = self._spec.name, pty.foreground_program(self._master)
         wants = "a secret" if state is SessionState.SECRET else "input"
         reads = f"another program reads the terminal ({program}, pid {pid})" if program else ""
         hint = f"answer it or end it: `hold attach {name}`"
-        if program in _LEAD_TO_A_SHELL and state is SessionState.INPUT:
+        if program in _LEAD_TO_A_SHELL and state is not SessionState.SECRET:
             hint = (
                 f"a line for it: `hold send {name} --enter LINE`; `hold keys {name} C-d` leaves "
                 "it, and the session's own shell takes commands again"
@@ -336,6 +350,11 @@ class ShellCommands:
     def _on_report(self, report: Report, before: int, later: ReportContext) -> None:
         at, head = time.time(), self._ring.head
         self._at.heard = self._loop.time()
+        if isinstance(report, ShellBelow):
+            self.shells.began(report)
+            self._provenance.shells_are(self.shells.numbers)
+            self._save()
+            return
         if isinstance(report, PromptShown | LineShown):
             self._at.prompt = self._at.heard
         if isinstance(report, PromptShown) and (later.unread or not self._inputs.is_empty):
@@ -351,6 +370,8 @@ class ShellCommands:
         elif isinstance(report, CommandEnd):
             self._runs("")
             self.typed.ended()
+            if self.shells.ended(report.seq):
+                self._provenance.shells_are(self.shells.numbers)
             for index, record in enumerate(self._records):
                 if record.seq == report.seq and record.status is None:
                     self._records[index] = record.replace(
@@ -391,11 +412,12 @@ class ShellCommands:
             if command is None:
                 execution.begins(report.seq, 0)
             self._end_exec(execution, report.status, report.cwd, head)
-            if not execution.record.parsed and self._spec.shell == "fish":
+            if not execution.record.parsed and self.shells.kind == "fish":
                 self._type_as_host(CLEAR_LINE)
                 self.typed.cleared()
         elif isinstance(report, PromptShown) and (
-            command is None or (restored and report.seq > command)
+            command is None
+            or (restored and report.seq > command and command not in self.shells.numbers)
         ):
             # Back at the prompt and nothing began: the shell took the line for no command.
             self._end_exec(execution, report.status, report.cwd, head)
@@ -500,7 +522,7 @@ class ShellCommands:
     def clear_refused(self, *, continued: bool, known: bool) -> None:
         """A line was refused. Without a signal, if the shell can: a signal runs its traps."""
         # fish has all lines in its editor; and ^C is no key to it while it is busy.
-        whole = not continued or self._spec.shell == "fish"
+        whole = not continued or self.shells.kind == "fish"
         private = self._spec.gate_keys and known and whole
         self._type_as_host(CLEAR_LINE if private else _CLEAR_LINE)
         self.typed.cleared()
@@ -540,7 +562,7 @@ class ShellCommands:
 
     def after_typing(self, actor: str, data: bytes, sight: ShellSight, blind: bool) -> None:
         self.typed.after_typing(actor, data, sight, blind)
-        if actor != HOST_ACTOR and walks_history(data, suggests=self._spec.shell == "fish"):
+        if actor != HOST_ACTOR and walks_history(data, suggests=self.shells.kind == "fish"):
             self.walked_history = True
         self._provenance.typed(actor, running=not self.typed.at_prompt)
         self._at.typed = self._loop.time()
@@ -552,7 +574,7 @@ class ShellCommands:
         """An Enter was typed: the shell looks as if it were at its prompt until it has read it, and
         what is typed meanwhile is read by the program that it then starts. One that is typed while
         a command runs is that command's."""
-        if self.last is None or self.last.status is not None:
+        if self.typed.at_prompt:
             self._at.entered = self._loop.time()
             if self._reported is None:
                 self._reported = self._loop.create_future()

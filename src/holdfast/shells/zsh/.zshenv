@@ -32,14 +32,20 @@ fi
     builtin typeset -gr __hold_fifo __hold_state __hold_nonce
 }
 [[ ${HOLD_SHELL_FILES-} != none ]] || builtin setopt no_rcs # it was started with -f
-builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR HOLD_SHELL_FILES
+# Started in a shell that reports, by this command line of it, this one goes on with its numbers.
+builtin typeset -gir __hold_below=${${(M)HOLD_SHELL_BELOW:#<->}:-0}
+builtin typeset -gi __hold_seq=${${(M)HOLD_SHELL_NUMBER:#<->}:-1} # of the next command line
+builtin typeset -gi __hold_serial=${${(M)HOLD_SHELL_SERIAL:#<->}:-0} # of the last written state
+builtin unset HOLD_SHELL_FIFO HOLD_SHELL_STATE HOLD_SHELL_NONCE_FD HOLD_SHELL_ZDOTDIR HOLD_SHELL_FILES \
+    HOLD_SHELL_BELOW HOLD_SHELL_NUMBER HOLD_SHELL_SERIAL
 
 # zsh/system is what writes without blocking; a zsh built without it is left alone.
 if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/dev/null; then
-    builtin typeset -gi __hold_seq=1 # of the next command line
+    builtin typeset -gi __hold_next=0 # the number to go on with, after a shell started in this one
+    builtin typeset -gr __hold_start_nested=${${(%):-%x}:h:h}/nested.sh
     builtin typeset -gi __hold_ran=0 # whether it has begun
     builtin typeset -g __hold_line=  # as typed, also when it does not parse
-    builtin typeset -gi __hold_serial=0 # of the last written state
+    builtin typeset -g __hold_expanded= # the line that runs, with what its aliases stand for
     builtin typeset -gi __hold_big=0 # whether the functions are too many to write their bodies
     builtin typeset -gi __hold_exactly=0 # whether history expansion is off for this line
     builtin typeset -g __hold_histchars= # the user's own setting of it meanwhile
@@ -136,7 +142,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
     __hold_begin() {
         { builtin emulate -L zsh "${__hold_options[@]}"; } 2>/dev/null
         local text=${1:-$3}
-        __hold_ran=1
+        __hold_ran=1 __hold_expanded=$3
         __hold_expand_again
         __hold_eol
         {
@@ -168,7 +174,7 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             fi
         } 2>/dev/null
         __hold_ran=0
-        (( __hold_seq += 1 ))
+        (( __hold_seq += 1, __hold_seq = __hold_next > __hold_seq ? __hold_next : __hold_seq ))
         return 0
     }
 
@@ -243,6 +249,12 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
             [[ ! -v $__hold_name ]] ||
                 builtin print -rN -- 'variable 2' $__hold_name "${(P)__hold_name}"
         done
+        # Open now, when nothing of zsh's own is: where they lead the host sees.
+        __hold_pairs=()
+        for __hold_name in {3..9}; do
+            [[ ! -e /proc/self/fd/$__hold_name ]] || __hold_pairs+=($__hold_name)
+        done
+        builtin print -rN -- 'descriptors 1' "$__hold_pairs"
         builtin print -rN -- 'variable 2' PS1 "${PS1%$__hold_tail}"
         builtin print -rN -- 'bindings 1' "$(builtin zle -lL; builtin bindkey -L)"
         for __hold_name in {precmd,preexec,chpwd,periodic,zshexit,zshaddhistory}_functions; do
@@ -360,9 +372,69 @@ if [[ -o interactive && -n $__hold_nonce ]] && builtin zmodload zsh/system 2>/de
                 builtin bindkey -M $keymap '\e[5091~' __hold_emptied
             done
         } 2>/dev/null
-        { __hold_send "R 0 $$ zsh $ZSH_VERSION"; } 2>/dev/null
+        # By name, as they are typed. `set -x` shows the call, and no more of it. What the user's
+        # files made of such a name stays, and so does what is not there.
+        local name
+        for name in bash zsh fish su env; do
+            (( $+functions[$name] || ! $+commands[$name] )) || builtin eval "function $name {
+                { builtin emulate -L zsh \"\${__hold_options[@]}\" } 2>/dev/null
+                __hold_nested $name \"\$@\"
+            }"
+        done
+        { __hold_send "R $__hold_below $$ zsh $ZSH_VERSION"; } 2>/dev/null
         return 0
     }
+    # Whether the command line puts this program in the place of the shell.
+    __hold_is_replaced_by() {
+        local word
+        local -i after=0
+        for word in ${(z)__hold_expanded}; do
+            if [[ $word == exec ]]; then
+                after=1
+            elif (( after )) && [[ $word != (-*|*=*) ]]; then
+                [[ $word != $1 ]] || return 0
+                after=0
+            fi
+        done
+        return 1
+    }
+
+    # __hold_nested PROGRAM [ARGUMENT...]: as typed, but if it starts an interactive shell, that
+    # reports too (nested.sh): with the same secret, on from the same numbers. Afterwards this shell
+    # goes on from where that one was, as the state file says.
+    __hold_nested() {
+        # `exec` of zsh runs functions, too.
+        if (( ZSH_SUBSHELL == 0 && $#funcstack == 2 )) && __hold_is_replaced_by $1; then
+            exec command "$@"
+        fi
+        # A command that names something to run cannot be one; the rest nested.sh looks at.
+        if (( ZSH_SUBSHELL || $#funcstack > 2 )) || [[ ! -t 0 || ! -t 1 || ! -r $__hold_start_nested ]] ||
+            (( ! $+commands[$1] )) ||
+            [[ $1 != su && $@[-1] != (-[^c]*|(|*/)(bash|zsh|fish)) ]]; then
+            builtin command "$@"
+            return
+        fi
+        local REPLY
+        local -i code
+        local -a head
+        HOLD_SHELL_FIFO=$__hold_fifo HOLD_SHELL_STATE=$__hold_state HOLD_SHELL_NONCE_FD=9 \
+            HOLD_SHELL_BELOW=$__hold_seq HOLD_SHELL_SERIAL=$__hold_serial \
+            HOLD_SHELL_NUMBER=$(( __hold_next > __hold_seq ? __hold_next : __hold_seq + 1 )) \
+            command /bin/sh $__hold_start_nested "$@" 9< <(builtin print -r -- $__hold_nonce)
+        code=$?
+        {
+            {
+                builtin read -r -d $'\0' REPLY
+                builtin read -r -d $'\0' REPLY
+            } <$__hold_state
+            head=(${=REPLY})
+            # That number may have been used by what ended it.
+            [[ $head[1] == HOLDSTATE1 && $head[2] == $__hold_nonce && $head[3] -gt $__hold_serial ]] &&
+                __hold_serial=$head[3] __hold_next=$(( head[4] + 1 ))
+        } 2>/dev/null
+        return code
+    }
+
     builtin typeset -ga precmd_functions preexec_functions zshaddhistory_functions
     precmd_functions+=(__hold_install)
 fi
