@@ -190,7 +190,7 @@ def test_who_may_bring_it_is_decided_there_and_who_may_take_it_away_here(
     assert len(target.ok("host", "--key").strip()) == 64
 
 
-@pytest.mark.requirement("R6", "N2")
+@pytest.mark.requirement("R6")
 def test_a_program_brings_it_there_and_asks_before(hosts: tuple[Hold, Hold]) -> None:
     source, target = hosts
     started(source, "work")
