@@ -3,10 +3,7 @@ meanwhile: the name it got, the policies it is under, who was revoked, who start
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +21,9 @@ from process.acting import add_actor
 from process.commanding import PATIENCE_S, Hold
 from process.recorded import host_dies
 from process.terminals import Terminal
-from process.waiting import children_of, until
+from process.waiting import until
 
-# Enough that CRIU is at work on it for longer than it takes to find that process.
+# Enough that a restore of it takes longer than a command needs to arrive.
 _LARGE = "import os; x = os.urandom(150 << 20); input('ready')"
 
 
@@ -92,8 +89,8 @@ def test_who_was_revoked_meanwhile_has_no_turn_and_the_journal_says_so(hold: Hol
 def test_what_is_being_restored_is_not_given_up(hold: Hold) -> None:
     session = _slow(hold, "slow")
     put_to_sleep(hold, "slow")
-    with _held_up(hold, session) as restoring:
-        assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
+    restoring = _begun(hold, session)
+    assert "being restored" in hold.fails("restore_failed", "restore", "--cold", session)
     _check_it_alone_lives(hold, session, restoring)
 
 
@@ -105,8 +102,8 @@ def test_what_was_lost_and_is_being_restored_is_not_followed(instead: str) -> No
         hold.json("checkpoint", "slow")
         host_dies(hold)
         hold.ok("up", "-d")
-        with _held_up(hold, session) as restoring:
-            assert "being restored" in hold.fails("restore_failed", instead, session)
+        restoring = _begun(hold, session)
+        assert "being restored" in hold.fails("restore_failed", instead, session)
         _check_it_alone_lives(hold, session, restoring)
 
 
@@ -179,37 +176,6 @@ def _begun(hold: Hold, session: str) -> subprocess.Popen[bytes]:
     restoring = hold.start("restore", session)
     until("no restore begins", lambda: _restores(hold))
     return restoring
-
-
-@contextlib.contextmanager
-def _held_up(hold: Hold, session: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A restore of it, in which CRIU stands still: on a busy machine a command takes longer than a
-    restore."""
-    daemon, at_work = hold.json("daemon", "status")["daemon_pid"], list[int]()
-    restoring = hold.start("restore", session)
-
-    def begun() -> bool:
-        at_work[:] = _criu_below(daemon)
-        return bool(at_work) or restoring.poll() is not None
-
-    until("CRIU does not begin", begun)
-    assert at_work, ("it was over before CRIU could be stopped", restoring.communicate())
-    try:
-        for pid in at_work:
-            os.kill(pid, signal.SIGSTOP)
-        assert _restores(hold)
-        yield restoring
-    finally:
-        for pid in at_work:
-            os.kill(pid, signal.SIGCONT)
-
-
-def _criu_below(pid: int) -> list[int]:
-    """The processes of CRIU that this one had started."""
-    with contextlib.suppress(OSError):
-        own = [pid] if b"\0swrk\0" in Path(f"/proc/{pid}/cmdline").read_bytes() else []
-        return own + [found for child in children_of(pid) for found in _criu_below(child)]
-    return []
 
 
 def _restores(hold: Hold) -> bool:

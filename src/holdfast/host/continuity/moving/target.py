@@ -176,6 +176,9 @@ class TargetRunner(MoveRunner):
             undo.callback(restore.remove_group, restored)
             self._tree_undo = undo.pop_all()
         self._restored, self._checkpoint = restored, checkpoint
+        if self.machine.is_over:  # discarded meanwhile: nobody else lets go of it
+            self._let_go_of_tree()
+            raise RestoreFailed("the move was called off while the tree was restored")
         return ev.TreeRestored(boottime.now())
 
     _tree_undo = contextlib.ExitStack()
