@@ -25,9 +25,13 @@ def other_host(name: str) -> str | Machine:
 
 def aim_at(name: str) -> bool:
     """From now on this process's commands are for that host. False: it is not known here. Who came
-    by a session's id through a relay is led to wherever the session is."""
-    if "@" in os.environ.get("HOLDFAST_ON", ""):
+    by a session's id through a relay is led to wherever the session is. A path is one of the
+    machine that the session was on, so it leads nowhere from another one."""
+    on = os.environ.get("HOLDFAST_ON", "")
+    if "@" in on:
         return True
+    if name.startswith("/") and (on or not os.path.isdir(name)):
+        return False
     try:
         other_host(name)
     except HoldfastError:

@@ -32,8 +32,8 @@ def parser() -> Parser:
         metavar="HOST",
         action="append",
         default=[],
-        help="a machine you have joined, or the home of another host of this machine; may be "
-        "given several times",
+        help="a machine you have joined, or another host of this machine by the path of its socket "
+        "or home; may be given several times",
     )
     parser.add_json()
     return parser

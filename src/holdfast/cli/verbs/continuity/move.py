@@ -23,7 +23,10 @@ def parser() -> Parser:
     parser.add_json()
     parser.add_session()
     parser.add_value(
-        "host", "HOST", "a machine you have joined, or the home of another host of this machine"
+        "host",
+        "HOST",
+        "a machine you have joined, or another host of this machine by the path of its socket or "
+        "home",
     )
     return parser
 

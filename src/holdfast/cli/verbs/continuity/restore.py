@@ -28,7 +28,9 @@ def parser() -> Parser:
         "  hold restore build --on laptop",
     )
     parser.add_value(
-        "--on", "HOST", "restore it on this machine, or on the host with a socket at this path"
+        "--on",
+        "HOST",
+        "restore it on this machine, or on the host with its socket or home at this path",
     )
     parser.add_flag("--cold", help="start its command again instead, as a successor")
     parser.add_flag(

@@ -190,8 +190,8 @@ class _Arrival:
                 checkpoint, link.admitted_by[1], files=self._offer.files
             )
         except HoldfastError as error:
-            if not gives_back:
-                raise
+            if not gives_back or self._session in daemon.registry.live:
+                raise  # what lives here is never given back: it would live twice
             self._forget()
             await m.say(link, m.GaveBack(error.code, error.message, error.hint))
             return
