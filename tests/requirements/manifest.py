@@ -186,6 +186,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "it, whatever client, daemon or transport is used.",
         tests=(
             *_in(
+                "privileged/test_restore_on",
+                "test_a_session_goes_on_at_another_host_with_its_identity_and_its_memory",
+            ),
+            *_in(
                 "privileged/test_restore_conflicts",
                 "test_a_session_keeps_the_name_that_it_had_last",
             ),
@@ -1685,6 +1689,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "memory, tree and descriptors too, in the next epoch.",
         tests=(
             *_in(
+                "privileged/test_restore_on",
+                "test_a_session_goes_on_at_another_host_with_its_identity_and_its_memory",
+                "test_it_comes_back_and_goes_again_with_one_record_of_all",
+                "test_a_lost_session_with_a_checkpoint_goes_too",
+                "test_what_the_other_host_cannot_restore_stays_where_it_was",
+            ),
+            *_in(
+                "process/test_host_links",
+                "test_a_checkpoint_arrives_whole_under_the_keys_of_the_target",
+                "test_a_transfer_that_is_cut_goes_on_where_it_was",
+                "test_a_chunk_that_was_altered_in_the_store_is_refused_with_the_reason",
+                "test_an_older_checkpoint_of_a_session_that_is_known_is_refused",
+                "test_one_for_a_machine_of_another_kind_is_refused_before_anything_is_sent",
+            ),
+            *_in(
                 "privileged/test_checkpoint_round_trips",
                 "test_a_shell_has_the_same_state_through_twenty_generations",
             ),
@@ -2240,6 +2259,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "At most one incarnation of a session can be attached to, also in a partition.",
         tests=(
             *_in(
+                "privileged/test_restore_on",
+                "test_a_session_goes_on_at_another_host_with_its_identity_and_its_memory",
+                "test_what_runs_is_not_given_away",
+                "test_only_a_word_that_is_recorded_takes_back_what_another_host_has",
+            ),
+            *_in(
                 "privileged/test_moves",
                 "test_a_session_that_moved_is_not_restored_where_it_was_and_may_come_back_by_a_move",
                 "test_a_shell_goes_on_at_another_host_with_its_variables_jobs_and_half_typed_line",
@@ -2407,6 +2432,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A session is re-homed only after its old lease is known to have expired; old epochs "
         "are refused everywhere.",
         tests=(
+            *_in(
+                "privileged/test_restore_on",
+                "test_only_a_word_that_is_recorded_takes_back_what_another_host_has",
+            ),
             *_in(
                 "unit/test_lease_again",
                 "test_what_this_host_held_itself_is_held_again_without_waiting_for_itself",
@@ -2607,6 +2636,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "A chain is continuous, forked, unverifiable or migrated, and says which.",
         tests=(
             *_in(
+                "privileged/test_restore_on",
+                "test_it_comes_back_and_goes_again_with_one_record_of_all",
+            ),
+            *_in(
                 "unit/test_certificate",
                 "test_it_says_what_became_of_the_session",
                 "test_it_is_valid_by_itself_and_with_the_records",
@@ -2794,6 +2827,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "entitles to nothing.",
         tests=(
             *_in(
+                "privileged/test_restore_on",
+                "test_who_may_bring_it_is_decided_there_and_who_may_take_it_away_here",
+            ),
+            *_in(
+                "process/test_host_links",
+                "test_a_ticket_is_for_one_host_one_session_and_a_short_time",
+            ),
+            *_in(
                 "faults/test_revoking_on_a_bad_disk",
                 "test_devices_and_invites_are_revoked_at_once_on_any_disk",
             ),
@@ -2901,6 +2942,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R4",
         "A compromised relay can deny service; it cannot read, forge or strip.",
         tests=(
+            *_in(
+                "process/test_host_links",
+                "test_messages_go_both_ways_in_order_and_both_hosts_are_known",
+                "test_what_is_altered_on_its_way_ends_the_link",
+            ),
             *_in(
                 "unit/test_fanout",
                 "test_a_key_is_not_used_for_longer_than_an_hour",
@@ -3044,6 +3090,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "R6",
         "Clients: command line, web, Python, MCP, chat, ssh and HTTP.",
         tests=(
+            *_in("privileged/test_restore_on", "test_a_program_brings_it_there_and_asks_before"),
             *_in(
                 "privileged/test_checkpoint_agent",
                 "test_an_agent_puts_a_session_to_sleep_and_restores_it",

@@ -115,7 +115,8 @@ def test_a_file_is_read_and_written_again_as_it_was(name: str, tmp_path: Path) -
         old["info"] |= ADDED_TO_INFO
         old["info"]["ending"] |= ADDED_TO_ENDING
         old["boot_id"] = ""
-        old |= {"wakes": False, "returns_for": ""}
+        old |= {"wakes": False, "returns_for": "", "handed_to": None, "came_from": None}
+        old["attested_epoch"] = 0
     assert json.loads((tmp_path / name).read_bytes()) == old
 
 

@@ -32,6 +32,9 @@ from holdfast.host.connection.host_requests import HostRequests
 from holdfast.host.connection.operators import Operators
 from holdfast.host.connection.request_table import RequestTable, handlers
 from holdfast.host.continuity.eviction import Eviction
+from holdfast.host.continuity.handover import messages as handover_messages
+from holdfast.host.continuity.handover.source import HandoverSource
+from holdfast.host.continuity.handover.target import HandoverTarget
 from holdfast.host.continuity.image_store import ImageStore, open_image_store
 from holdfast.host.continuity.image_transfer import ImageTransfer
 from holdfast.host.continuity.moving.moves import Moves
@@ -214,6 +217,8 @@ class Daemon:
             self.continuity.latest_id,
             self.continuity.is_restoring,
         )
+        self.handover = HandoverSource(self.links, self.store, self.registry, self.reach.over)
+        self.links.serve(handover_messages.SERVICE, HandoverTarget(self).serve)
         self.eviction = Eviction(self.continuity, self.store)
         self.reaper = Reaper(self.registry.live, self.config.idle_policy, self.eviction)
         self.moves = Moves(self)

@@ -92,6 +92,11 @@ class Registry(Generic[S]):
         for index in reversed(of_user[TOMBSTONES_LISTED:]):
             del self._recent[index]
 
+    def forget(self, session: SessionId) -> None:
+        """One that is over: it is not here any longer, or comes anew."""
+        self._recent = [each for each in self._recent if each.info.id != session]
+        self._lost.pop(session, None)
+
     def updated(self, stored: Stored) -> None:
         """More became known of one that is over: pruned, acknowledged, followed by another."""
         id = stored.info.id
@@ -253,7 +258,11 @@ class Registry(Generic[S]):
         """Those asleep, and lost ones that nobody has acknowledged or that another one follows."""
         followed = (each for each in self._recent if each.is_lost and each.successor)
         found = {each.info.id: each for each in (*followed, *self._lost.values())}
-        return [each for each in found.values() if each.info.pruned_at is None]
+        return [
+            each
+            for each in found.values()
+            if each.info.pruned_at is None and each.handed_to is None
+        ]
 
     def _by_name(self, actor: Actor, text: str) -> S | None:
         session = self._names.get((actor.uid, text))

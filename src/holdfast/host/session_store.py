@@ -49,6 +49,25 @@ _LAUNCH, _NEAR_END = "launch", "near-end"
 _KEY, _ARRIVING = "session.key", "arriving"
 
 
+class HandedTo(Record):
+    """Another host has the session, or everything of it: this one gave it away."""
+
+    host: str  # its public key, in hexadecimal
+    name: str  # what people call it
+    epoch: int  # at least so far it came there
+    ending: Ending  # how the session was here before: asleep, or lost
+    state: SessionState
+
+
+class CameFrom(Record):
+    """Another host gave the session to this one, where it was not restored yet."""
+
+    host: str  # its public key, in hexadecimal
+    name: str  # what people call it
+    actor_there: str  # of whoever had it brought: the actor at that host
+    actor_here: str  # and at this one
+
+
 class Stored(Record):
     """A session's directory: what is known without the session being alive."""
 
@@ -57,6 +76,10 @@ class Stored(Record):
     boot_id: str = ""  # the boot of the machine in which it was started
     returns_for: str = ""  # it is asleep for a shutdown, and restored for this actor at the start
     wakes: bool = False  # it is asleep because nobody used it, and wakes when somebody does
+    handed_to: HandedTo | None = None
+    came_from: CameFrom | None = None
+    # another host had it up to this epoch, and is dead on somebody's word: a later one begins here
+    attested_epoch: int = 0
 
     @property
     def is_lost(self) -> bool:
@@ -80,8 +103,9 @@ class Stored(Record):
 
     @property
     def stays_listed(self) -> bool:
-        """However many others ended since: somebody has to decide what becomes of it."""
-        return self.is_unacknowledged or self.is_asleep
+        """However many others ended since: somebody has to decide what becomes of it, or looks
+        for it."""
+        return self.is_unacknowledged or self.is_asleep or self.handed_to is not None
 
     @property
     def may_come_back(self) -> bool:
@@ -97,6 +121,18 @@ class Stored(Record):
         """As of now, when nobody can know how it ended."""
         gone = {"state": SessionState.LOST, "pid": 0, "ended_at": time.time()}
         return self.replace(info=self.info.replace(**gone, ending=ending, in_flight=in_flight))
+
+    def given_back(self) -> Stored:
+        """As it was before it was handed to another host; the same if it was not."""
+        handed = self.handed_to
+        if handed is None:
+            return self
+        info = self.info.replace(ending=handed.ending, state=handed.state)
+        return self.replace(info=info, handed_to=None)
+
+    def for_other_host(self) -> Stored:
+        """Without what is only about this one."""
+        return self.replace(returns_for="", wakes=False, attested_epoch=0, came_from=None)
 
     def up_to_date(self) -> Stored:
         """A lost session as older versions recorded it is one for this version too."""

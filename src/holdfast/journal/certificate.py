@@ -131,7 +131,7 @@ def life_of(entries: Iterable[Entry]) -> Life:
             host = body
         assert host is not None
         if isinstance(body, RestoredEntry) and epochs:
-            returns.append(_return(entry, body, entry.at - epochs[-1].ended_at))
+            returns.append(_return(entry, body, epochs))
         if not epochs or entry.epoch != epochs[-1].epoch:
             epochs.append(_epoch(entry, host))
         epochs[-1] = epochs[-1].replace(last=entry.seq, ended_at=entry.at)
@@ -167,9 +167,14 @@ def _epoch(entry: Entry, host: Began) -> CertifiedEpoch:
     )
 
 
-def _return(entry: Entry, body: RestoredEntry, downtime_s: float) -> CertifiedReturn:
+def _return(entry: Entry, body: RestoredEntry, epochs: list[CertifiedEpoch]) -> CertifiedReturn:
+    """On another host its own first entry comes before this one."""
+    seq, before = entry.seq, epochs[-1]
+    if before.epoch == entry.epoch and len(epochs) > 1:
+        seq, before = before.first, epochs[-2]
+    downtime_s = entry.at - before.ended_at
     return CertifiedReturn(
-        entry.seq,
+        seq,
         body.before,
         entry.epoch,
         body.kind,
@@ -221,7 +226,7 @@ def fault_of(certificate: Certificate, check: Check, records: Iterable[bytes] | 
 def _proof_of(certificate: Certificate) -> SignedProof:
     return SignedProof(
         certificate.session,
-        max((each.epoch for each in certificate.epochs[:1]), default=0),
+        _named_in(certificate),
         certificate.first,
         certificate.last,
         certificate.before,
@@ -232,6 +237,12 @@ def _proof_of(certificate: Certificate) -> SignedProof:
         certificate.binding,
         certificate.proof,
     )
+
+
+def _named_in(certificate: Certificate) -> int:
+    """The epoch in which the session's key named the host that signs: its first there."""
+    own = certificate.host_key.hex()
+    return next((each.epoch for each in certificate.epochs if each.host == own), 0)
 
 
 def _contradiction(certificate: Certificate, check: Check) -> str:

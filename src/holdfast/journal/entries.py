@@ -516,6 +516,8 @@ class RestoredEntry(Body, tag="restored", lifecycle=True):
     resets: int = 0  # how many there were
     files_put_back: int = 0  # captured files that became again what they were
     files_kept_in: tuple[str, ...] = ()  # where what was there instead is kept
+    # what the actor attested; the host that had it is dead: it was handed to that one. "": nothing
+    attested: str = ""
 
 
 class MoveFailedEntry(Body, tag="move_failed", lifecycle=True):

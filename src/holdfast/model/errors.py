@@ -196,18 +196,18 @@ class SessionLost(SessionEnded):
     ending: Ending | None = None
 
 
-class SessionAsleep(SessionEnded):
-    """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
-
-    code = "session_asleep"
-
-
 class SessionElsewhere(SessionEnded):
     """The session lives on another host, or that host has everything of it. The message names the
     host."""
 
     code = "session_elsewhere"
     exit_status = 75
+
+
+class SessionAsleep(SessionEnded):
+    """Nothing of the session runs: its last checkpoint has it, and it can be restored."""
+
+    code = "session_asleep"
 
 
 class SessionBusy(HoldfastError):

@@ -65,6 +65,11 @@ class MoveTarget(Record):
     criu: str  # version of its CRIU; empty when there is none that works
     missing: tuple[MoveFinding, ...] = ()  # files that it has not, or has in another version
 
+    def named(self, name: str) -> MoveTarget:
+        """As people call it, in its findings too."""
+        missing = tuple(each.replace(what=f"{name}: {each.what}") for each in self.missing)
+        return self.replace(name=name, missing=missing)
+
 
 class Movability(Record):
     """Whether a session could be checkpointed and moved now, and what stands in the way."""

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 def other_host(name: str) -> str | Machine:
     """By which `Host` reaches it: a machine that this user has joined, or the home directory of
     another host of this machine."""
-    if name.startswith("/"):
-        from holdfast.model.home import home_of
-
-        return home_of({"HOLDFAST_HOME": name}, 0).socket
     from holdfast.sdk.reach import machines
 
-    return machines.find(name)
+    return machines.destination(name)
 
 
 def aim_at(name: str) -> bool:

@@ -14,26 +14,27 @@ _CANNOT = (errno.EXDEV, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTTY, errno.ENOS
 
 
 def copy(source: int, target: int) -> int:
-    """All of an open file into an empty one; gives how many bytes it was."""
+    """All of an open file, as large as it is now, into an empty one; gives how many bytes it was.
+    One that grows as fast as it is copied would never end."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
         return os.fstat(target).st_size
     except OSError as error:
         if error.errno not in _CANNOT:
             raise
-    at = 0
-    while piece := _copy_piece(source, target, at):
+    at, size = 0, os.fstat(source).st_size
+    while at < size and (piece := _copy_piece(source, target, at, min(_PIECE, size - at))):
         at += piece
     return at
 
 
-def _copy_piece(source: int, target: int, at: int) -> int:
+def _copy_piece(source: int, target: int, at: int, most: int) -> int:
     try:
-        return os.copy_file_range(source, target, _PIECE, at, at)
+        return os.copy_file_range(source, target, most, at, at)
     except OSError as error:
         if error.errno not in _CANNOT:
             raise
-    data = os.pread(source, _PIECE, at)
+    data = os.pread(source, most, at)
     written = 0
     while written < len(data):
         written += os.pwrite(target, data[written:], at + written)

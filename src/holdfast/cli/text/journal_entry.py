@@ -221,6 +221,8 @@ def _restored(body: e.RestoredEntry, name: Name) -> str:
         missing.append(f"{counted(body.resets, 'connection')} to peers outside reset")
     if body.inputs_lost:
         missing.append(f"{counted(body.inputs_lost, 'later input')} not part of it")
+    if body.attested:
+        missing.append(f"on the word that {sanitize(body.attested)}")
     rest = f"; {', '.join(missing)}" if missing else ""
     return f"restored it from {sanitize(body.checkpoint)}, after epoch {body.before}{rest}"
 

@@ -23,6 +23,7 @@ from typing import Protocol
 from holdfast.adapters.blobs.directory import DirectoryBlobs
 from holdfast.adapters.signing import SigningKey
 from holdfast.host.continuity.image_cipher import chunk_name, open_chunk
+from holdfast.host.continuity.image_cutting import CHUNK_MAX_BYTES
 from holdfast.host.continuity.image_manifest import ZEROS, Chunk, ImageTable, Manifest
 from holdfast.host.continuity.image_reader import ImageReader
 from holdfast.host.continuity.image_store import CHUNKS, ImageStore
@@ -45,6 +46,7 @@ from holdfast.wire.messages.base import Message
 
 log = logging.getLogger(__name__)
 
+_SEALED_MAX_BYTES = 2 * CHUNK_MAX_BYTES  # of one chunk: what cannot be compressed grows a little
 _ARRIVING = "arriving"  # directory of the state: chunks of checkpoints that are not complete
 
 
@@ -203,6 +205,8 @@ class _Fetching:
                     if of != name:
                         raise ProtocolViolation("the other host sent another chunk than was asked")
                     data += piece
+                    if len(data) > _SEALED_MAX_BYTES:
+                        raise ProtocolViolation("the other host sent a chunk that does not end")
                     if last:
                         return bytes(data)
                 case w.ImageRefused(code=code, message=message, hint=hint):

@@ -16,6 +16,7 @@ from holdfast.model.checkpoint import Checkpoint, CheckpointId, CheckpointInfo
 from holdfast.model.envelope import Right
 from holdfast.model.errors import InvalidArgument, NoSuchCheckpoint
 from holdfast.model.ids import ActorId, SessionId
+from holdfast.model.info import SessionInfo
 from holdfast.model.restore import ContinuityKind, RestoreReport
 from holdfast.wire.messages import session as m
 from holdfast.wire.messages.checkpoints import (
@@ -60,6 +61,16 @@ class CheckpointActions(Protocol):
     async def restore(
         self, found: Checkpoint, actor: ActorId, *, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]: ...
+
+    async def hand_over(
+        self,
+        stored: Stored,
+        found: Checkpoint,
+        actor: ActorId,
+        ticket: str,
+        name: str,
+        files: RestoreFiles,
+    ) -> tuple[SessionInfo, RestoreReport]: ...
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint: ...
 
@@ -134,15 +145,24 @@ class CheckpointRequests:
                 hint=f"`hold attach {found.spec.name}`, or `hold checkpoint {found.spec.name} "
                 "--end` first",
             )
-        info = found.info
-        check_may_come_back(found, info.id)
+        info, authority = found.info, self._actors.authority
+        if found.handed_to is None or not (request.ticket or request.host_is_dead):
+            check_may_come_back(found, info.id)
         if request.cold:
+            check_may_come_back(found, info.id)
             return await self._start_cold(operator, request, found)
-        self._actors.authority.check(actor.id, Right.CHECKPOINT, info.id, info.labels, now())
+        authority.check(actor.id, Right.CHECKPOINT, info.id, info.labels, now())
         if checkpoint is None:
             checkpoint = await self._latest(info.name, info.id)
+        if request.ticket:
+            authority.check(actor.id, Right.MOVE, info.id, info.labels, now())
+            with operator.waiting_for(info.id):
+                there, report = await self._continuity.hand_over(
+                    found, checkpoint, actor.id, request.ticket, request.on, request.files
+                )
+            return Restored(request.id, there, report)
         if request.host_is_dead:  # as grave as granting rights, as it is to force a lease
-            self._actors.authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
+            authority.check(actor.id, Right.GRANT, info.id, info.labels, now())
         with operator.waiting_for(info.id):
             live, report = await self._continuity.restore(
                 checkpoint, actor.id, host_is_dead=request.host_is_dead, files=request.files

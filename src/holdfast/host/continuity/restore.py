@@ -30,6 +30,7 @@ from holdfast.adapters.session_memory.output_ring import make_conduit
 from holdfast.adapters.shell import integration as shell
 from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
+from holdfast.core.turn.machine import SavedTurn
 from holdfast.host import levels
 from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
@@ -49,7 +50,7 @@ from holdfast.host.session import fencing_token
 from holdfast.host.session.command_leaves import SavedLeaves
 from holdfast.host.session.parcel import SessionFds, SessionSpec, StateBlob
 from holdfast.host.session.recovery import RestoredLife, recover
-from holdfast.host.session_store import Stored
+from holdfast.host.session_store import CameFrom, Stored
 from holdfast.journal import entries
 from holdfast.keeper import boottime
 from holdfast.keeper.boottime import boot_id
@@ -69,9 +70,15 @@ from holdfast.model.gate import Contributor, EffectKind, Outcome, Part, Proposed
 from holdfast.model.home import Home
 from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
 from holdfast.model.limits import RESETS_RECORDED
-from holdfast.model.restore import ContinuityKind, RestorePhase, RestoreReport
+from holdfast.model.restore import (
+    ContinuityKind,
+    DumpedTree,
+    MountKind,
+    RestorePhase,
+    RestoreReport,
+)
 from holdfast.model.spec import Place
-from holdfast.model.state import SessionState
+from holdfast.model.state import Level, SessionState
 from holdfast.ports.launch import Launch, RestoredTree, RestoreSpec
 
 if TYPE_CHECKING:
@@ -80,6 +87,7 @@ if TYPE_CHECKING:
     from holdfast.host.session.live_session import LiveSession
 
 log = logging.getLogger(__name__)
+ATTESTED = "the host that had it is dead"
 _AT_PROMPT_S, _AT_PROMPT_LOOK_S = 0.5, 0.002
 _RESTORING = "restoring"  # directories of the state in which checkpoints are laid out
 
@@ -115,6 +123,48 @@ def check_may_come_back(stored: Stored | None, session: SessionId) -> Stored:
     return stored
 
 
+async def judge(
+    daemon: Daemon,
+    actor: str,
+    session: SessionId,
+    name: str,
+    labels: tuple[str, ...],
+    level: Level,
+    epoch: int,
+    cwd: str,
+    *,
+    text: str,
+    workspace: str = "",
+) -> None:
+    """A policy may refuse it. Nothing can wait for an approval in a session that does not live."""
+    policy = daemon.gate_judge
+    if actor == HOST_ACTOR or not policy.policy.in_force(session, labels):
+        return
+    asker = daemon.actors.authority.actor(ActorId(actor))
+    if asker is None:  # it was revoked since the session was put to sleep for it
+        raise NotPermitted(
+            f"a policy is in force in {name}, and the actor that it is to be restored for has no "
+            "rights here now",
+            hint=f"`hold restore {name}` restores it for you",
+        )
+    effect = ProposedEffect(
+        session,
+        name,
+        labels,
+        level,
+        epoch,
+        EffectKind.CHECKPOINT,
+        asker.id,
+        (Contributor(asker.id, asker.name, asker.kind, Part.TRIGGER),),
+        text=text,
+        cwd=cwd,
+        workspace=workspace or cwd,
+    )
+    verdict = strictest([await policy.judge(effect)])
+    if verdict.outcome is not Outcome.ALLOW:
+        raise GateRefused(refusal_text(verdict))
+
+
 class _Restore:
     """One of them."""
 
@@ -142,6 +192,7 @@ class _Restore:
         check_machine(self._checkpoint)
         self._progress.phase("check")
         before, lost = await asyncio.to_thread(self._check_journal)
+        before = max(before, stored.attested_epoch)
         try:
             os.makedirs(os.path.dirname(self._directory), mode=0o700, exist_ok=True)
             # All of it, before anything is touched: what is not as it was saved is refused here.
@@ -152,6 +203,8 @@ class _Restore:
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            if stored.came_from is not None:
+                kept = kept.replace(turn=self._turn_here(kept.turn, stored.came_from))
             await self._judge(kept)
             stopped_at = stored.info.ended_at or self._checkpoint.created_at
             files = await workspace_files.compare(
@@ -169,6 +222,31 @@ class _Restore:
             # Nobody waits for that.
             remove = partial(shutil.rmtree, self._directory, ignore_errors=True)
             asyncio.get_running_loop().run_in_executor(None, remove)
+
+    def _turn_here(self, turn: SavedTurn | None, origin: CameFrom) -> SavedTurn | None:
+        """With the actors that this host knows. Whoever had it brought is another one here; all
+        others are who they are, by their keys."""
+        if turn is None:
+            return None
+        authority = self._daemon.actors.authority
+
+        def here(actor: str) -> ActorId:
+            return ActorId(origin.actor_here if actor == origin.actor_there else actor)
+
+        holder = here(turn.holder) if turn.holder else None
+        if holder is None or authority.actor(holder) is None:
+            holder = None  # nobody could give it back here
+        queue = tuple(
+            each.replace(actor=here(each.actor))
+            for each in turn.queue
+            if holder and authority.actor(here(each.actor)) is not None
+        )
+        return turn.replace(
+            holder=holder,
+            queue=queue,
+            holders=tuple(map(here, turn.holders)),
+            command_of=None if turn.command_of is None else here(turn.command_of),
+        )
 
     def _file(self, name: str) -> bytes:
         return LaidOut(self._directory).read(name)
@@ -201,35 +279,19 @@ class _Restore:
         return epoch, inputs
 
     async def _judge(self, kept: StateBlob) -> None:
-        """A policy may refuse it. Nothing can wait for an approval in a session that does not
-        live."""
-        daemon, spec = self._daemon, kept.spec
-        judge = daemon.gate_judge
-        if self._actor == HOST_ACTOR or not judge.policy.in_force(spec.id, spec.labels):
-            return
-        actor = daemon.actors.authority.actor(ActorId(self._actor))
-        if actor is None:  # it was revoked since the session was put to sleep for it
-            raise NotPermitted(
-                f"a policy is in force in {spec.name}, and the actor that it is to be restored for "
-                "has no rights here now",
-                hint=f"`hold restore {spec.name}` restores it for you",
-            )
-        effect = ProposedEffect(
+        spec = kept.spec
+        await judge(
+            self._daemon,
+            self._actor,
             spec.id,
             spec.name,
             spec.labels,
             spec.level,
             spec.epoch,
-            EffectKind.CHECKPOINT,
-            actor.id,
-            (Contributor(actor.id, actor.name, actor.kind, Part.TRIGGER),),
+            spec.cwd,
+            workspace=spec.workspace,
             text="restore",
-            cwd=spec.cwd,
-            workspace=spec.workspace or spec.cwd,
         )
-        verdict = strictest([await judge.judge(effect)])
-        if verdict.outcome is not Outcome.ALLOW:
-            raise GateRefused(refusal_text(verdict))
 
     async def _restore(
         self,
@@ -251,6 +313,7 @@ class _Restore:
                     before,
                     self._actor,
                     host_is_dead=self._host_is_dead,
+                    handed_by=stored.came_from.host if stored.came_from else "",
                 )
                 undo.callback(leasing.release)
             epoch = leasing.runner.epoch if leasing is not None else before + 1
@@ -276,7 +339,7 @@ class _Restore:
                 kind=ContinuityKind.APPLICATION if self._is_own else ContinuityKind.MEMORY,
                 files=put_back,
             )
-            live = self._revive(kept, restored, bell, stored.info.name, epoch, leasing, report)
+            live = self._revive(kept, restored, bell, stored, epoch, leasing, report)
             live.deposit()
             undo.pop_all()
         # From here on it is in custody, and alive, whether or not somebody still waits for it.
@@ -319,6 +382,7 @@ class _Restore:
 
     async def _restore_tree(self, facts: RestoreFacts, kept: StateBlob) -> RestoredTree:
         files = LaidOut(self._directory)
+        facts = facts.replace(tree=_in_this_home(facts.tree, self._daemon.home.run))
         restored = await restore_tree(self._daemon.launcher, files, facts, kept.spec)
         self._phases += restored.phases
         self._since = boottime.now()
@@ -329,16 +393,19 @@ class _Restore:
         kept: StateBlob,
         restored: RestoredTree,
         bell: int,
-        name: str,
+        stored: Stored,
         epoch: int,
         leasing: SessionLease | None,
         report: RestoreReport,
     ) -> LiveSession:
-        life = life_of(self._actor, report, self._checkpoint.journal_seq)
+        attested = ATTESTED if stored.attested_epoch else ""
+        life = life_of(self._actor, report, self._checkpoint.journal_seq, attested)
         files = LaidOut(self._directory)
         if self._is_own:
             kept = kept.replace(leaves=None)
-        return revive(self._daemon, files, kept, restored, bell, name, epoch, leasing, life)
+        return revive(
+            self._daemon, files, kept, restored, bell, stored.info.name, epoch, leasing, life
+        )
 
 
 # -- what a move does too ---------------------------------------------------------------------
@@ -440,9 +507,19 @@ def revive(
     return live
 
 
-def life_of(actor: str, report: RestoreReport, journal_seq: int) -> RestoredLife:
+def life_of(
+    actor: str, report: RestoreReport, journal_seq: int, attested: str = ""
+) -> RestoredLife:
     """What the journal says of it: first of all in the new epoch."""
-    return RestoredLife(actor, journal_seq, _entry(report, journal_seq))
+    return RestoredLife(actor, journal_seq, _entry(report, journal_seq, attested))
+
+
+def _in_this_home(tree: DumpedTree, run: str) -> DumpedTree:
+    """What the session saw of its host's sockets it sees of this one's, at the path it knows."""
+    marks = tuple(
+        mark.replace(source=run) if mark.kind is MountKind.KEPT else mark for mark in tree.mounts
+    )
+    return tree.replace(mounts=marks)
 
 
 async def _back_at_prompt(live: LiveSession) -> None:
@@ -500,7 +577,7 @@ def clear_unfinished(state: str) -> None:
     shutil.rmtree(f"{state}/{_RESTORING}", ignore_errors=True)
 
 
-def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
+def _entry(report: RestoreReport, journal_seq: int, attested: str) -> entries.RestoredEntry:
     return entries.RestoredEntry(
         checkpoint=report.checkpoint,
         kind=report.kind,
@@ -513,6 +590,7 @@ def _entry(report: RestoreReport, journal_seq: int) -> entries.RestoredEntry:
         resets=len(report.reset),
         files_put_back=report.files.put_back if report.files else 0,
         files_kept_in=report.files.kept_in if report.files else (),
+        attested=attested,
     )
 
 

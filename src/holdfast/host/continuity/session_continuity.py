@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from holdfast.host.clock import now
 from holdfast.host.continuity import checkpoint, own_state, restore
 from holdfast.host.continuity.checkpoint import Making
+from holdfast.host.continuity.handover import target as handover
 from holdfast.host.continuity.image_store import has_saved
 from holdfast.host.continuity.kept_ghosts import KeptGhosts
 from holdfast.host.continuity.progress import WorkProgress
 from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId, Waking
 from holdfast.model.errors import HoldfastError, RestoreFailed
-from holdfast.model.ids import HOST_ACTOR, SessionId
+from holdfast.model.ids import HOST_ACTOR, ActorId, SessionId
+from holdfast.model.info import SessionInfo
 from holdfast.model.restore import RestoreReport
 from holdfast.wire.messages.checkpoints import ProgressEvent
 from holdfast.wire.messages.session import RehomedEvent
@@ -49,6 +51,7 @@ class SessionContinuity:
         """What an earlier daemon was putting together when it died."""
         checkpoint.clear_unfinished(self._daemon.home.state)
         restore.clear_unfinished(self._daemon.home.state)
+        handover.clear_unfinished(self._daemon.home.state)
 
     async def checkpoint(
         self,
@@ -89,7 +92,7 @@ class SessionContinuity:
     async def _restore(
         self, found: Checkpoint, actor: str, host_is_dead: bool, files: RestoreFiles
     ) -> tuple[LiveSession, RestoreReport]:
-        with self._alone(found.session):
+        with self._alone(found.session), self._recalled(found.session, host_is_dead):
             stored = restore.check_may_come_back(
                 self._daemon.store.tombstone(found.session), found.session
             )
@@ -102,6 +105,47 @@ class SessionContinuity:
         for operator in live.presence.recipients():
             operator.event(event)
         return live, report
+
+    async def hand_over(
+        self,
+        stored: Stored,
+        found: Checkpoint,
+        actor: ActorId,
+        ticket: str,
+        name: str,
+        files: RestoreFiles = RestoreFiles.ASK,
+    ) -> tuple[SessionInfo, RestoreReport]:
+        """To the host that gave the ticket, which people call `name`; see handover/. Whether the
+        actor may is the caller's matter, and it is done also if the caller leaves."""
+        work = self._hand_over(stored, found, actor, ticket, name, files)
+        return await _carried_on(work, lambda: False)
+
+    async def _hand_over(
+        self,
+        stored: Stored,
+        found: Checkpoint,
+        actor: ActorId,
+        ticket: str,
+        name: str,
+        files: RestoreFiles = RestoreFiles.ASK,
+    ) -> tuple[SessionInfo, RestoreReport]:
+        with self._alone(found.session):
+            progress = self._progress(stored, found.session, stored.info.name, "restore")
+            source = self._daemon.handover
+            info = stored.info
+            await restore.judge(
+                self._daemon,
+                actor,
+                info.id,
+                info.name,
+                info.labels,
+                info.level,
+                info.epoch,
+                info.cwd,
+                text=f"restore on {name or 'another host'}",
+            )
+            work = source.hand_over(stored, found, ticket, name, actor, files, progress)
+            return await _told(work, progress)
 
     async def find(self, which: CheckpointId | SessionId) -> Checkpoint:
         """One of them, or the last of a session."""
@@ -179,6 +223,25 @@ class SessionContinuity:
         """Once no restore of it is under way."""
         while (event := self._settled.get(session)) is not None:
             await event.wait()
+
+    @contextlib.contextmanager
+    def _recalled(self, session: SessionId, host_is_dead: bool) -> Iterator[None]:
+        """What was handed to another host is this one's again, on somebody's word that the other
+        one is dead; if it then does not come back, it is not."""
+        store, registry = self._daemon.store, self._daemon.registry
+        stored = store.tombstone(session)
+        if stored is None or stored.handed_to is None or not host_is_dead:
+            yield
+            return
+        recalled = stored.given_back().replace(attested_epoch=stored.handed_to.epoch)
+        store.rewrite_tombstone(recalled)
+        registry.updated(recalled)
+        try:
+            yield
+        except BaseException:
+            store.rewrite_tombstone(stored)
+            registry.updated(stored)
+            raise
 
     @contextlib.contextmanager
     def following(self, session: SessionId) -> Iterator[None]:

@@ -29,6 +29,8 @@ from holdfast.wire.messages.base import Message
 T = TypeVar("T")
 PIECE_BYTES = 256 << 10  # of what goes at once: what else is said need not wait long
 _TELL_BYTES = HOST_LINK_WINDOW_BYTES // 4  # read before the other end is told
+_MESSAGES_MAX = HOST_LINK_WINDOW_BYTES // 64  # not read; messages of moves are longer
+_IMAGE_MESSAGES_MAX = 1024  # about a checkpoint, not read
 _IMAGE_MAX_BYTES = 2 * HOST_IMAGE_CHUNKS * FRAME_MAX_BYTES  # of a checkpoint, not yet stored
 
 
@@ -69,12 +71,16 @@ class ImageGiver(Protocol):
 class _Lane(Generic[T]):
     """What has come and was not read."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._waiting: deque[T] = deque()
         self._came = asyncio.Event()
         self.over = False
 
     def put(self, each: T) -> None:
+        """Raises ProtocolViolation."""
+        if len(self._waiting) >= self._most:
+            raise ProtocolViolation("the other host sent more than can wait here")
         self._waiting.append(each)
         self._came.set()
 
@@ -101,9 +107,9 @@ class LinkEnd:
     def __init__(self, images: ImageGiver) -> None:
         self.channel: LinkChannel
         self._images = images
-        self._greetings = _Lane[Message]()
-        self._messages = _Lane[bytes]()
-        self._image = _Lane[Message]()
+        self._greetings = _Lane[Message](1)
+        self._messages = _Lane[bytes](_MESSAGES_MAX)
+        self._image = _Lane[tuple[int, Message]](_IMAGE_MESSAGES_MAX)  # with their sizes
         self._image_bytes = 0
         self._unread = 0  # bytes of messages that we have and nobody took
         self._taken = 0  # and that were taken, which the other end was not told
@@ -159,9 +165,11 @@ class LinkEnd:
 
     async def next_of_image(self) -> Message | None:
         """What the other end says about a checkpoint; None when the link is gone."""
-        said = await self._image.next()
-        if isinstance(said, w.ImagePiece):
-            self._image_bytes -= len(said.data)
+        came = await self._image.next()
+        if came is None:
+            return None
+        size, said = came
+        self._image_bytes -= size
         return said
 
     async def _until(self, free: Callable[[], bool]) -> None:
@@ -194,11 +202,10 @@ class LinkEnd:
             case w.LinkHello() | w.LinkWelcome() | w.LinkRefused() as greeting:
                 self._greetings.put(greeting)
             case said:
-                if isinstance(said, w.ImagePiece):
-                    self._image_bytes += len(said.data)
-                    if self._image_bytes > _IMAGE_MAX_BYTES:
-                        raise ProtocolViolation("the other host sent more than it was asked for")
-                self._image.put(said)
+                self._image_bytes += len(body)
+                if self._image_bytes > _IMAGE_MAX_BYTES:
+                    raise ProtocolViolation("the other host sent more than it was asked for")
+                self._image.put((len(body), said))
 
     def ended(self) -> None:
         """Nothing more comes, and nothing can be sent."""

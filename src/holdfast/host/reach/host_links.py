@@ -66,6 +66,7 @@ class HostLinkService:
         self._services: dict[str, Serve] = {}
         self._book: TicketBook | None = None
         self._arriving: dict[bytes, ArrivingLink] = {}  # by ticket
+        self._silent: list[_LocalArrival] = []  # of this machine, without a ticket yet
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # -- tickets --------------------------------------------------------------------------------
@@ -169,7 +170,9 @@ class HostLinkService:
 
     def answer_local(self, sock: socket.socket) -> None:
         """A connection on this machine asked for a link."""
-        _LocalArrival(self, sock)
+        if len(self._silent) >= HOST_LINKS_MAX:  # anybody here can connect: the longest silent goes
+            self._silent[0].end()
+        self._silent.append(_LocalArrival(self, sock, self._silent))
 
     async def admitted(self, link: LinkEnd, ticket: GivenTicket, source: bytes) -> None:
         """It has spoken. Until the link is over."""
@@ -274,12 +277,15 @@ class ArrivingLink:
 class _LocalArrival:
     """One connection of this machine that is used for a link."""
 
-    def __init__(self, links: HostLinkService, sock: socket.socket) -> None:
+    def __init__(
+        self, links: HostLinkService, sock: socket.socket, silent: list[_LocalArrival]
+    ) -> None:
+        """`silent`: those that have not spoken, this one among them."""
         from holdfast.host.reach.local_stream import LocalCarrier
 
-        self._links, self._link = links, None
-        self._carrier = LocalCarrier(sock, self._on_record, self._on_end, self._on_room)
-        self._timer = asyncio.get_running_loop().call_later(HOST_LINK_GREETING_S, self._on_silence)
+        self._links, self._link, self._silent = links, None, silent
+        self._carrier = LocalCarrier(sock, self._on_record, self.end, self._on_room)
+        self._timer = asyncio.get_running_loop().call_later(HOST_LINK_GREETING_S, self.end)
 
     _link: ArrivingLink | None
 
@@ -288,22 +294,26 @@ class _LocalArrival:
 
         try:
             if self._link is None:
-                self._timer.cancel()
+                self._spoke()
                 opening, message = read_opening(record)
                 self._link = self._links.answer(opening.ticket, message, self._carrier)
             else:
                 self._link.receive(record)
         except HoldfastError as error:
             log.info("a link from another host of this machine: %s", error.message)
-            self._carrier.close()
-            self._on_end()
+            self.end()
 
-    def _on_silence(self) -> None:
-        self._carrier.close()
-
-    def _on_end(self) -> None:
+    def _spoke(self) -> None:
         self._timer.cancel()
-        self._carrier.close()
+        if self in self._silent:
+            self._silent.remove(self)
+
+    def end(self) -> None:
+        self._spoke()
+        if self._link is None:  # a stranger: nothing that was said to it needs to arrive
+            self._carrier.drop()
+        else:
+            self._carrier.close()
         if self._link is not None:
             self._link.lost()
 

@@ -106,3 +106,7 @@ class LocalCarrier:
 
     def close(self) -> None:
         self._pipe.close()
+
+    def drop(self) -> None:
+        """At once, with the descriptor."""
+        self._pipe.close(at_once=True)

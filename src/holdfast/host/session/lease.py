@@ -40,6 +40,7 @@ from holdfast.wire.coordination import lease_key, unpack_lease
 log = logging.getLogger(__name__)
 
 _OWN = "its own earlier incarnation, of which nothing runs"
+_HANDED = "the host that had it handed it over"
 _ATTESTED = "the host that had it is dead"
 _TOKEN_AGAIN_S = 1.0  # between tries to write a token file
 
@@ -96,15 +97,26 @@ class HostLeases:
         return await self._acquire(first_lease(session, self._owner, self._terms))
 
     async def acquire_again(
-        self, session: SessionId, process_tag: str, before: int, actor: str, *, host_is_dead: bool
+        self,
+        session: SessionId,
+        process_tag: str,
+        before: int,
+        actor: str,
+        *,
+        host_is_dead: bool,
+        handed_by: str = "",
     ) -> SessionLease:
         """For one that is to be restored, and whose last epoch here was `before`. What this host
         held itself is over: nothing of the session runs here. Raises Fenced when the record is
         another host's, or is gone, which proves nothing; unless the actor attests that no other
-        incarnation lives. The record may change meanwhile: what is attested is this epoch."""
+        incarnation lives. The record may change meanwhile: what is attested is this epoch.
+        `handed_by`: key of the host that had it, which gave it to this one: what that one held is
+        over too, and it may keep its records elsewhere."""
         record = unpack_lease((await self._point.get(lease_key(session))).value)
         attested: tuple[int, str, str] | None = None
-        if record is None or record.owner != self._owner or record.successor:
+        if handed_by and (record is None or record.owner == handed_by):
+            attested = (record.epoch if record else 0, HOST_ACTOR, _HANDED)
+        elif record is None or record.owner != self._owner or record.successor:
             if not host_is_dead:
                 raise _lives_elsewhere(record)
             attested = (record.epoch if record else 0, actor, _ATTESTED)

@@ -31,7 +31,7 @@ from holdfast.sdk.aio.watch import EventStream
 from holdfast.sdk.connection import target_host
 from holdfast.sdk.reach import machines
 from holdfast.sdk.reach.machines import Machine
-from holdfast.wire.messages import checkpoints, gate_actions
+from holdfast.wire.messages import checkpoints, gate_actions, host_links
 from holdfast.wire.messages import gate_approvals as gate_messages
 from holdfast.wire.messages import session as m
 
@@ -42,6 +42,7 @@ class Hold:
     def __init__(self, link: AsyncHostClient, host: HostPeer) -> None:
         self._link = link
         self.host = host
+        self._others: list[Hold] = []  # hosts that sessions of this one were brought to
 
     def __repr__(self) -> str:
         return f"<Hold {self.host.name} as {self.host.actor}>"
@@ -75,22 +76,45 @@ class Hold:
         return (await self._link.ask(request, checkpoints.CheckpointList)).checkpoints
 
     async def restore(
-        self, target: Checkpoint | str, *, cold: bool = False, files: str = "ask"
+        self,
+        target: Checkpoint | str,
+        *,
+        on: str = "",
+        cold: bool = False,
+        files: str = "ask",
+        host_is_dead: bool = False,
     ) -> Session:
         """Restore a session that is asleep or was lost, from a checkpoint or, given its name or id,
         from its latest one: the same id and processes, in the next epoch. `Session.restored` says
         what could not come back: connections that were reset, and inputs newer than the checkpoint.
         `files`: whether captured files are put back (`restore`), all stay as they are (`keep`), or
         FilesChanged is raised where others than the session changed one that it has open (`ask`).
-        If it fails, RestoreFailed says why and everything is as it was. `cold` starts its command
+        If it fails, RestoreFailed says why and everything is as it was. `on`: restore it on another
+        host, a machine you have joined or the path of a socket; the session given back is of a
+        connection to that one, which is closed with this `Hold`. `host_is_dead`: take what another
+        host has on your word, which is recorded. `cold` starts its command
         again instead, as a new session that follows it; the old one can be restored no more. Not
         repeated when the connection is lost: look at the session first."""
         name = target.id if isinstance(target, Checkpoint) else target
-        request = checkpoints.Restore(0, name, cold, files=RestoreFiles(files))
+        request = checkpoints.Restore(0, name, cold, host_is_dead, RestoreFiles(files))
+        link = self._link
+        if on:
+            there = await connect(on)
+            self._others.append(there)
+            fetching = host_links.GetTicket(0, await self._session_of(name), self.host.key)
+            given = await there._link.ask(fetching, host_links.TicketGiven)
+            link, request = there._link, request.replace(ticket=given.ticket, on=on)
         done = await self._link.ask(request, checkpoints.Restored, once=True)
-        session = Session(self._link, done.info)
+        session = Session(link, done.info)
         session.restored = done.report
         return session
+
+    async def _session_of(self, name: str) -> str:
+        """The id of a session, by its name or one of its checkpoints."""
+        for each in await self.checkpoints():
+            if each.id == name:
+                return each.session
+        return (await self._link.ask(m.Show(0, name, exact=True), m.Shown)).info.id
 
     async def approvals(self, session: str = "") -> tuple[ApprovalInfo, ...]:
         """What policies hold until somebody approves, in the sessions you may see or in one, by
@@ -226,6 +250,8 @@ class Hold:
 
     async def close(self) -> None:
         """Leave. Sessions carry on."""
+        for each in self._others:
+            await each.close()
         await self._link.close()
 
 

@@ -61,6 +61,7 @@ from holdfast.sdk.client_core.action_retry import Attempts
 from holdfast.sdk.client_core.event_reader import wait_for_state
 from holdfast.sdk.client_core.output_reader import OutputReader
 from holdfast.sdk.client_core.retry_policy import PORT_FIRST_S, PORT_MAX_S
+from holdfast.sdk.reach import machines
 from holdfast.wire.messages import checkpoints, gate_actions, gate_provenance, preflight
 from holdfast.wire.messages import journal as journal_messages
 from holdfast.wire.messages import session as m
@@ -574,12 +575,23 @@ class Session:
         request = checkpoints.MakeCheckpoint(0, self.id, end, note)
         return (await self._link.ask(request, checkpoints.CheckpointMade, once=True)).checkpoint
 
-    async def can_move(self) -> Movability:
+    async def can_move(self, to: str = "") -> Movability:
         """Whether it could be checkpointed and moved now: for each process what stands in the way
         or would be lost, why, and what would make it movable; with an estimate of how long it would
-        be frozen. Nothing is touched."""
-        shown = await self._link.ask(preflight.CanMove(0, self.id), preflight.CanMoveShown)
-        return shown.movability
+        be frozen. Nothing is touched. `to`: also whether this other host could take it, a machine
+        you have joined or the path of a socket: its kernel, CRIU and the programs in use."""
+        asked = preflight.CanMove(0, self.id, files=bool(to))
+        found = (await self._link.ask(asked, preflight.CanMoveShown)).movability
+        if not to:
+            return found
+        there = AsyncHostClient(machines.destination(to), "python", None)
+        try:
+            taking = await there.ask(preflight.CanTake(0, found.needs), preflight.CanTakeShown)
+        finally:
+            await there.close()
+        target = taking.target.named(to)
+        judged = preflight.CanMove(0, self.id, target=target)
+        return (await self._link.ask(judged, preflight.CanMoveShown)).movability
 
     async def pin(self) -> None:
         """Keep it from being reaped, however long nobody uses it. `info().pinned` says so."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from holdfast.model.actor import check_name
 from holdfast.model.errors import InvalidArgument, NoSuchMachine, StorageFailed
-from holdfast.model.home import machines_of
+from holdfast.model.home import home_of, machines_of
 from holdfast.model.ids import SessionId
 from holdfast.model.record import Malformed, Record
 
@@ -69,6 +69,14 @@ def find(name: str) -> Machine:
     raise NoSuchMachine(
         f"no machine called {name[:80]!r} is known here", hint="`hold machines` lists them"
     )
+
+
+def destination(name: str) -> Machine | str:
+    """Another host as `--on` and `--to` name it: a machine that this user has joined, or a host of
+    this machine, by the path of its socket or of its home directory."""
+    if not name.startswith("/"):
+        return find(name)
+    return home_of({"HOLDFAST_HOME": name}, 0).socket if os.path.isdir(name) else name
 
 
 def chosen() -> Machine | None:

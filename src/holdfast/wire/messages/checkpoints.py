@@ -51,6 +51,9 @@ class Restore(Request, tag="restore"):
     # what becomes of captured files that differ from those on disk; `ask` may fail with
     # `files_changed`
     files: RestoreFiles = RestoreFiles.ASK
+    # restore it on another host, which gave this ticket (`get_ticket`). Needs the right `move` too
+    ticket: str = ""
+    on: str = ""  # with a ticket: what people call that host, for messages
 
 
 class CheckpointMade(Answer, tag="checkpoint_made"):
@@ -75,7 +78,7 @@ class CheckpointDeleted(Answer, tag="checkpoint_deleted"):
 class Restored(Answer, tag="restored"):
     """The session runs."""
 
-    info: SessionInfo  # of the session that runs now
+    info: SessionInfo  # of the session that runs now, as its host says it
     report: RestoreReport  # what was restored, and what could not be
 
 

@@ -24,7 +24,7 @@ class TicketGiven(Answer, tag="ticket"):
 
 class OpenLink(Message, tag="open_link"):
     """In place of `hello`, from another host of the same machine: what follows are records of a
-    channel that is opened with a ticket (docs/channel.md). Answered by LinkOpened."""
+    channel that is opened with a ticket (docs/channel.md). The host says `link_opened` first."""
 
 
 class LinkOpened(Message, tag="link_opened"):

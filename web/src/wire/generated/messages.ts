@@ -298,7 +298,7 @@ export const HOST_MESSAGES = {
   /** The session runs. */
   restored: record({
     id: int, // that of the request
-    info: v.sessionInfo, // of the session that runs now
+    info: v.sessionInfo, // of the session that runs now, as its host says it
     report: v.restoreReport, // what was restored, and what could not be
   }),
   revived: record({
@@ -777,6 +777,8 @@ export interface Requests {
       cold?: boolean // start its command again instead, as `revive` does: a new session that follows it. The old one is closed for good
       host_is_dead?: boolean // the actor attests that no other host has the session, whatever the record of its lease says. Needs the right `grant` there too; journal and record keep who said so
       files?: v.RestoreFiles // what becomes of captured files that differ from those on disk; `ask` may fail with `files_changed`
+      ticket?: string // restore it on another host, which gave this ticket (`get_ticket`). Needs the right `move` too
+      on?: string // with a ticket: what people call that host, for messages
     }
     answer: 'restored'
   }

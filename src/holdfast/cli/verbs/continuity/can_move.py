@@ -49,9 +49,6 @@ def run(options: Options) -> None:
 def _ask_target(name: str, needs: tuple[NeededFile, ...]) -> MoveTarget:
     from holdfast.sdk.reach import machines
 
-    with Host(machines.find(name), client="hold can-move") as there:
+    with Host(machines.destination(name), client="hold can-move") as there:
         target = there.ask(m.CanTake(0, needs), m.CanTakeShown).target
-    return target.replace(
-        name=name,
-        missing=tuple(each.replace(what=f"{name}: {each.what}") for each in target.missing),
-    )
+    return target.named(name)

@@ -7,6 +7,7 @@ from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
 from holdfast.model.captured_files import RestoreFiles
+from holdfast.model.errors import InvalidArgument
 from holdfast.model.restore import ContinuityKind, RestoredFiles, RestoreReport
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.checkpoints import Restore, Restored
@@ -21,13 +22,18 @@ def parser() -> Parser:
         "in the next epoch. Connections to programs outside of the session are reset and listed. "
         "If it fails, everything is as it was before. With --cold nothing is restored: the command "
         "is started again, as a new session that follows the old one, which cannot be restored "
-        "any more.",
-        "  hold restore build\n  hold restore ck-0a1b2c3d4e5f\n  hold restore --cold build",
+        "any more. With --on it goes on at another host, which gets all of it over an encrypted "
+        "link, and of which you are an admin.",
+        "  hold restore build\n  hold restore ck-0a1b2c3d4e5f\n  hold restore --cold build\n"
+        "  hold restore build --on laptop",
+    )
+    parser.add_value(
+        "--on", "HOST", "restore it on this machine, or on the host with a socket at this path"
     )
     parser.add_flag("--cold", help="start its command again instead, as a successor")
     parser.add_flag(
         "--i-know-the-host-is-dead",
-        help="take a re-homeable session on your word that no other host has it; recorded",
+        help="take it on your word that no other host has it; recorded",
     )
     parser.add_argument(
         "--files",
@@ -44,8 +50,15 @@ def parser() -> Parser:
 
 def run(options: Options) -> None:
     with progress_line() as told, Host(client="hold restore", on_progress=told) as host:
-        dead = options.i_know_the_host_is_dead
+        dead, on = options.i_know_the_host_is_dead, options.on or ""
         request = Restore(0, options.target, options.cold, dead, RestoreFiles(options.files))
+        if on:
+            if options.cold:
+                raise InvalidArgument("--cold starts a successor here; it does not go with --on")
+            from holdfast.sdk.reach.tickets import ticket_for
+
+            ticket = ticket_for(host, options.target, on, "hold restore")
+            request = request.replace(ticket=ticket, on=on)
         restored = host.ask(request, Restored, once=True)
     info, report = restored.info, restored.report
     if options.json:
@@ -55,7 +68,9 @@ def run(options: Options) -> None:
         print(f"{info.name} ({info.id[:8]}) was started again, as a successor")
         return
     took = sum(phase.ms for phase in report.phases)
-    print(f"{info.name} ({info.id[:8]}) runs in epoch {info.epoch}, restored in {took:.0f} ms")
+    where = f" on {on}" if on else ""
+    how = f", restored in {took:.0f} ms" if report.phases else ""
+    print(f"{info.name} ({info.id[:8]}) runs{where} in epoch {info.epoch}{how}")
     _say_what_is_missing(report)
 
 

@@ -18,6 +18,8 @@ asked for again after a break, or the move has failed by then.
 
 from __future__ import annotations
 
+import re
+
 import msgpack
 
 from holdfast.core.continuity.move_events import HeldInput
@@ -126,6 +128,7 @@ class MoveSettled(Message, tag="settled"):
     reason: str = ""
 
 
+_MOVE_NAME = re.compile(r"[0-9a-f]{32}")  # files of the move are named after it
 _KINDS: dict[str, type[Message]] = {
     kind.tag: kind
     for kind in (
@@ -147,6 +150,9 @@ def decode(data: bytes) -> Message:
         kind = _KINDS.get(fields.pop("t", "")) if isinstance(fields, dict) else None
         if kind is None:
             raise ProtocolViolation("no message of a move")
-        return kind.unpack(fields, kind.tag)
+        said = kind.unpack(fields, kind.tag)
     except (ValueError, Malformed, msgpack.UnpackException) as error:
         raise ProtocolViolation(f"not a message of a move: {error}") from error
+    if isinstance(said, Propose) and not _MOVE_NAME.fullmatch(said.move):
+        raise ProtocolViolation("a move is named by 32 hexadecimal digits")
+    return said

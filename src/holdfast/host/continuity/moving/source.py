@@ -71,6 +71,7 @@ class SourceRunner(MoveRunner):
         super().__init__(name, told)
         self._daemon, self._book, self.live = daemon, book, live
         self._kept, self.session = kept, kept.session
+        self._on_disk: KeptSource | None = None
         self.machine = SourceMove.of(kept.machine)
         self._point = daemon.leases.point
         owner = daemon.store.host_key.public.hex()
@@ -102,8 +103,10 @@ class SourceRunner(MoveRunner):
         return self._bytes
 
     def _store(self) -> None:
-        self._kept = self._kept.replace(machine=self.machine.kept(), lease=self._lease.kept())
-        self._book.keep(self._kept)
+        kept = self._kept.replace(machine=self.machine.kept(), lease=self._lease.kept())
+        if kept != self._on_disk:  # most progress changes only a deadline
+            self._book.keep(kept)
+            self._kept = self._on_disk = kept
 
     def _back_to_kept(self) -> None:
         self.machine = SourceMove.of(self._kept.machine)

@@ -63,6 +63,7 @@ class TargetRunner(MoveRunner):
         super().__init__(kept.propose.name, told)
         self._daemon, self._book = daemon, book
         self._kept, self.session = kept, kept.session
+        self._on_disk: KeptTarget | None = None
         self.machine = TargetMove.of(kept.machine)
         self._at_source = RecordAtSource(self.send)
         owner = daemon.store.host_key.public.hex()
@@ -91,8 +92,10 @@ class TargetRunner(MoveRunner):
         return self._daemon.registry.live.get(self.session)
 
     def _store(self) -> None:
-        self._kept = self._kept.replace(machine=self.machine.kept(), lease=self._lease.kept())
-        self._book.keep(self._kept)
+        kept = self._kept.replace(machine=self.machine.kept(), lease=self._lease.kept())
+        if kept != self._on_disk:  # most progress changes only a deadline
+            self._book.keep(kept)
+            self._kept = self._on_disk = kept
 
     def _back_to_kept(self) -> None:
         self.machine = TargetMove.of(self._kept.machine)
@@ -173,6 +176,9 @@ class TargetRunner(MoveRunner):
             undo.callback(restore.remove_group, restored)
             self._tree_undo = undo.pop_all()
         self._restored, self._checkpoint = restored, checkpoint
+        if self.machine.is_over:  # discarded meanwhile: nobody else lets go of it
+            self._let_go_of_tree()
+            raise RestoreFailed("the move was called off while the tree was restored")
         return ev.TreeRestored(boottime.now())
 
     _tree_undo = contextlib.ExitStack()
@@ -319,8 +325,7 @@ class TargetRunner(MoveRunner):
                     self.give(ev.Progress(at))
             case m.Image(checkpoint=checkpoint):
                 if self.state is TargetState.RECEIVING:
-                    self._kept = self._kept.replace(checkpoint=checkpoint)
-                    self._begin(self._arrived())
+                    self._begin(self._arrived(checkpoint))
             case m.Rest(held=held, parcel=parcel):
                 if self.state is TargetState.RESTORED:
                     self._begin(self._whole(held, parcel))
@@ -336,8 +341,14 @@ class TargetRunner(MoveRunner):
             case m.MoveSettled():
                 self.acknowledged()
 
-    async def _arrived(self) -> ev.MoveEvent:
-        await self._daemon.images.find(CheckpointId(self._kept.checkpoint))
+    async def _arrived(self, checkpoint: str) -> ev.MoveEvent:
+        try:
+            id = CheckpointId(checkpoint)
+        except ValueError as error:
+            raise CheckpointInvalid("the source names no checkpoint") from error
+        if (await self._daemon.images.find(id)).session != self.session:
+            raise CheckpointInvalid(f"{id} is of another session")
+        self._kept = self._kept.replace(checkpoint=id)  # ours to delete from here on
         return ev.ImageArrived(boottime.now())
 
     async def _whole(self, held: tuple[ev.HeldInput, ...], parcel: bytes) -> ev.MoveEvent:

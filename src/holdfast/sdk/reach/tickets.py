@@ -1,0 +1,31 @@
+"""A ticket with which the host of a session may bring it to another one: fetched there, by whoever
+has credentials at both."""
+
+from __future__ import annotations
+
+from holdfast.model.errors import NoSuchCheckpoint
+from holdfast.model.ids import SessionId
+from holdfast.sdk.client import Host
+from holdfast.sdk.reach import machines
+from holdfast.wire.messages.checkpoints import CheckpointList, ListCheckpoints
+from holdfast.wire.messages.host_links import GetTicket, TicketGiven
+
+_CHECKPOINT = "ck-"
+
+
+def ticket_for(source: Host, target: str, host: str, client: str) -> str:
+    """`target`: a checkpoint, or the name or whole id of a session; `host`: a machine, or the path
+    of a host's socket. Raises what either of the two refuses."""
+    session = _session_of(source, target)
+    with Host(machines.destination(host), client=client) as there:
+        request = GetTicket(0, session, source.connection.welcome.host_key)
+        return there.ask(request, TicketGiven).ticket
+
+
+def _session_of(source: Host, target: str) -> SessionId:
+    if not target.startswith(_CHECKPOINT):
+        return source.show(target, exact=True).id
+    for each in source.ask(ListCheckpoints(0), CheckpointList).checkpoints:
+        if each.id == target:
+            return each.session
+    raise NoSuchCheckpoint(f"there is no checkpoint {target}")
