@@ -62,6 +62,7 @@ PASSES = {
     ev.PasteChecked, ev.CommitJudged, ev.CommitFailed, ev.CommitWaits, ev.EffectDropped,
     ev.GatePolicyChanged, ev.CheckpointStored, ev.CheckpointOver, ev.WrittenFromInside,
     ev.MoveSealed,  # which it refuses itself
+    ev.DecidedInAnotherLife,
 }  # fmt: skip
 
 
