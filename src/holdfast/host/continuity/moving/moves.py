@@ -78,6 +78,10 @@ class Moves:
         )
         return comes or self.has_left(session)
 
+    def is_coming(self, session: SessionId) -> bool:
+        """By a move that its source has not settled."""
+        return any(not each.closed and each.session == session for each in self._coming.values())
+
     def carry_on(self) -> None:
         """Behind the sessions that live here, and before anybody is served."""
         daemon = self._daemon

@@ -378,8 +378,9 @@ class TargetRunner(MoveRunner):
         """The source knows what became of it."""
         if self.machine.is_over:
             self._book.forget(KeptTarget, self.move)
-            self._daemon.links.settled(self.session)
             self.close()
+            if not self._daemon.moves.is_coming(self.session):  # tickets are of a session
+                self._daemon.links.settled(self.session)
 
     def call_off(self) -> bool:
         """Its source proposes another one, so it runs on there."""
