@@ -11,6 +11,7 @@ import pytest
 from privileged.checkpointing import entries, said, skip_unless_possible, started, until_screen
 from privileged.moving import moved, two_hosts
 from process.commanding import PATIENCE_S, Hold
+from process.reaching import Faraway
 from process.terminals import Terminal
 
 
@@ -123,6 +124,29 @@ def test_what_a_host_cannot_take_stays_where_it_was_with_the_reason(
     assert first.json("show", session)["epoch"] == 1
     moved(first, "build", second)
     assert said(second, session, "echo $X") == "kept"
+
+
+@pytest.mark.requirement("N2")
+def test_a_joined_machine_is_chosen_by_what_it_can_do() -> None:
+    skip_unless_possible()
+    far = Faraway()
+    try:
+        here, box = far.client, far.host
+        here.ok("up", "-d")
+        session = started(here, "build")
+        said(here, "build", "X=kept")
+        gpu = ("move", "build", "--require", "label=gpu", "--require", "memory=1M")
+        assert "box: it has no label gpu" in here.fails("move_failed", *gpu)
+        config = Path(box.home, "config.toml")
+        config.write_text(config.read_text() + 'labels = ["gpu"]\n')
+        box.ok("daemon", "restart")
+        far.until_reached(2)
+        few = here.fails("move_failed", *gpu, "--require", "kernel=99")
+        assert "box: its kernel is" in few
+        assert here.json(*gpu)["host"] == "box"
+        assert said(box, session, "echo $X") == "kept"
+    finally:
+        far.close()
 
 
 def test_a_host_is_drained_by_moves_and_checkpoints_and_says_what_stays(

@@ -89,6 +89,15 @@ def test_exec_works_in_a_nested_shell_and_then_in_the_first_one(
         assert sorted(ended) == [each["number"] for each in commands(hold, name)]
 
 
+def test_a_command_that_ends_the_nested_shell_has_its_own_output_only(
+    session: str, hold: GatedHold
+) -> None:
+    enter(hold, session, "zsh -f")
+    done = hold("exec", session, "--", "echo last; exit 3")
+    assert (done.stdout, done.returncode) == ("last\n", 3), done
+    assert hold.ok("exec", session, "--", "echo first").split() == ["first"]
+
+
 @pytest.mark.requirement("S7")
 @pytest.mark.parametrize("line", ["bash -i", "env FOO=1 bash", "su", "bash --norc -i"])
 def test_it_works_however_the_shell_was_started(line: str, session: str, hold: GatedHold) -> None:

@@ -22,7 +22,8 @@ class Requirement(NamedTuple):
 
 
 # What open promises wait for.
-MOVE = "checkpoint, migration and fork"
+BRANCHES = "branches of a session"
+REHOMING = "coming back on another host by policy, from a shared store"
 GROUPS = "groups of sessions"
 AUTONOMY = "structured actions of agents"
 
@@ -1878,7 +1879,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_service_that_does_not_answer_is_said_in_bounded_time",
             ),
         ),
-        open=f"{MOVE}: memory, tree and descriptors on the other side",
+        open=REHOMING,
         files=(
             "host/lost_sessions.py",
             "host/near_end_writer.py",
@@ -1910,13 +1911,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_connections_are_told_apart_by_where_the_other_end_is",
             ),
         ),
-        open=MOVE,
         files=("core/continuity/movability.py", "adapters/proc/foreign_connections.py"),
     ),
     Requirement(
         "M4",
         "Branches share a copy-on-write base and diverge; their lineage can be verified.",
-        open=MOVE,
+        open=BRANCHES,
     ),
     Requirement(
         "M5",
@@ -1935,7 +1935,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_shell_comes_back_as_it_was_in_the_next_epoch",
             ),
         ),
-        open=MOVE,
         files=("host/continuity/restore.py", "host/session/recovery.py"),
     ),
     Requirement(
@@ -2360,7 +2359,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back",
             ),
         ),
-        open=MOVE,
         files=("core/lease/machine.py", "host/session/lease.py", "relay/epoch_floors.py"),
     ),
     Requirement(
@@ -2424,7 +2422,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_fenced_session_is_said_to_be_and_goes_on_when_its_lease_is_back",
             ),
         ),
-        open=MOVE,
         files=("core/lease/machine.py", "host/session/lease.py", "native/hold_keeper.c"),
     ),
     Requirement(
@@ -2461,7 +2458,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_once_another_host_has_it_what_stands_still_here_never_runs_again",
             ),
         ),
-        open=MOVE,
+        open=REHOMING,
         files=("core/lease/machine.py", "host/session/lease_runner.py"),
     ),
     Requirement(
@@ -2573,7 +2570,21 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "host/continuity/moving/target.py",
         ),
     ),
-    Requirement("N2", "A target is named, or chosen by what it can do.", open=MOVE),
+    Requirement(
+        "N2",
+        "A target is named, or chosen by what it can do.",
+        tests=(
+            *_in(
+                "unit/test_host_requirement",
+                "test_a_host_will_do_or_it_is_said_what_it_is_instead",
+            ),
+            *_in(
+                "privileged/test_moves",
+                "test_a_joined_machine_is_chosen_by_what_it_can_do",
+            ),
+        ),
+        files=("model/host_requirement.py", "sdk/moving.py"),
+    ),
     Requirement(
         "N3",
         "Where a session is between two hosts can be seen at every moment.",

@@ -42,6 +42,23 @@ def test_a_forged_end_mark_before_the_report_cuts_nothing() -> None:
     assert run([stream], 5) == (b"one" + END + b"two", True)
 
 
+OUTER_END = b"\x1b]133;D;3;hold=2\x07\x1b]133;A;hold=5\x07$ "
+
+
+def test_a_command_that_ends_its_nested_shell_ends_where_the_shell_did() -> None:
+    for report_after in (0, 5):
+        assert run([BEGIN + b"one", OUTER_END[:9], OUTER_END[9:]], report_after) == (b"one", True)
+
+
+def test_the_end_of_a_shell_that_was_nested_cuts_nothing_of_what_has_its_own_mark() -> None:
+    assert run([BEGIN + b"a" + OUTER_END + b"b" + END + PROMPT], 5) == (
+        b"a" + OUTER_END + b"b",
+        True,
+    )
+    later = b"\x1b]133;D;0;hold=40\x07"
+    assert run([BEGIN + later + END + PROMPT], 5) == (later, True)
+
+
 def test_a_long_output_is_passed_on_before_the_end() -> None:
     output = CommandOutput(4)
     assert output.feed(BEGIN + b"x" * 10_000) == b"x" * 10_000

@@ -9,6 +9,9 @@ one: nothing of the command runs before it. Of the end marks the *last* one ther
 reported the end out of band counts. So output is passed on up to anything that looks like an end
 mark, and that is held back until more is known. The shell prints the mark before it reports, but it
 may arrive a moment later: terminal and report channel are two ways.
+
+A command that ends its shell, where that was started in another one, has no end mark of its own.
+What follows then is the end mark of the command that was that shell: one with a lower number.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class CommandOutput:
         """`at`: the stream's offset at which the feeding begins."""
         # A line the shell refused to parse has no begin mark: its complaint follows the echo.
         self._begin = mark(BEGIN, seq) if parsed else re.compile(rb"\n")
-        self._end = mark(END, seq)
+        self._seq = seq
         self._begun = False
         self._preamble = preamble or not parsed  # still to be taken off
         self._reported = False
@@ -72,12 +75,17 @@ class CommandOutput:
     def end(self, behind: bytes) -> bytes:
         """The same, when all that was printed until then is fed: `behind` is what was printed
         since. It may begin with the end mark, and is otherwise not the command's."""
-        if self._begun and not self._end.search(self._held):
-            mark = self._end.search(self._held + behind)
-            if mark is None:
+        if self._begun and not self._ends(self._held):
+            marks = self._ends(self._held + behind)
+            if not marks:
                 return b""
-            self._held += behind[: mark.end() - len(self._held)]
+            self._held += behind[: marks[0].end() - len(self._held)]
         return self.end_reported()
+
+    def _ends(self, data: bytes) -> list[re.Match[bytes]]:
+        """Its end marks; if there are none, those of the commands that its shell was."""
+        marks = [each for each in _ANY_END.finditer(data) if int(each[1]) <= self._seq]
+        return [each for each in marks if int(each[1]) == self._seq] or marks
 
     def _drop(self, size: int) -> None:
         self._held = self._held[size:]
@@ -94,7 +102,7 @@ class CommandOutput:
             self._take_off_preamble()
             if self._preamble:
                 return b""
-        found = list(self._end.finditer(self._held))
+        found = self._ends(self._held)
         if found and self._reported:
             self.complete = True
             cut = found[-1].start()
@@ -108,9 +116,17 @@ class CommandOutput:
 
 
 def mark(kind: bytes, seq: int) -> re.Pattern[bytes]:
-    """Finds the marks of one kind of one command. BEL or ST ends an OSC; no control character is
-    inside one of ours, so a torn or unterminated mark never swallows what follows it."""
-    return re.compile(rb"\x1b\]133;%s;[^\x00-\x1f\x7f]*?hold=%d(?:\x07|\x1b\\)" % (kind, seq))
+    """Finds the marks of one kind of one command."""
+    return _marks(kind, b"%d" % seq)
+
+
+def _marks(kind: bytes, number: bytes) -> re.Pattern[bytes]:
+    """BEL or ST ends an OSC; no control character is inside one of ours, so a torn or unterminated
+    mark never swallows what follows it."""
+    return re.compile(rb"\x1b\]133;%s;[^\x00-\x1f\x7f]*?hold=%s(?:\x07|\x1b\\)" % (kind, number))
+
+
+_ANY_END = _marks(END, rb"(\d{1,18})")
 
 
 def may_begin(data: bytes, kind: bytes) -> int:

@@ -50,6 +50,7 @@ class Config(Record):
     lease_s: float | None = None  # length of a lease; default: 10, with NATS 30
     relays: tuple[str, ...] = ()  # where this host can be reached from elsewhere
     admit_hosts: tuple[str, ...] = ()  # keys of hosts whose sessions may be brought here
+    labels: tuple[str, ...] = ()  # what `hold move --require label=…` finds this host by
     relay: str = ""  # where its own listens, or off; default: on this machine only
     user_connections: int = USER_CONNECTIONS  # of one unix user other than root and the host's
     user_sessions: int = USER_SESSIONS  # live, of the same

@@ -303,7 +303,7 @@ class Daemon:
             CheckpointRequests(
                 self.registry, actors, self.continuity, revival, self.lost.close_for_good
             ),
-            PreflightRequests(self.home, self.config.capture_max_bytes),
+            PreflightRequests(self.home, self.config.capture_max_bytes, self.config.labels),
             MoveRequests(self.moves),
         )
         return RequestTable(rows, self.registry, actors.authority, self.uid, self.eviction)

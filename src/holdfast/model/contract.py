@@ -267,7 +267,6 @@ CONTRACT: tuple[Promise, ...] = (
         "N2",
         "A target is named, or chosen by what it can do.",
         level=_MOVABLE,
-        absent=True,
     ),
     Promise(
         "N3",

@@ -64,6 +64,8 @@ class MoveTarget(Record):
     kernel: str  # its release
     criu: str  # version of its CRIU; empty when there is none that works
     missing: tuple[MoveFinding, ...] = ()  # files that it has not, or has in another version
+    labels: tuple[str, ...] = ()  # that its config.toml gives it
+    memory_free: int = 0  # bytes that its sessions could still use
 
     def named(self, name: str) -> MoveTarget:
         """As people call it, in its findings too."""

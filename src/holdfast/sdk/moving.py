@@ -4,11 +4,15 @@ the one that it is to leave. The two then settle it between themselves."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from holdfast.model.errors import HoldfastError, InvalidArgument
+from holdfast.model.errors import HoldfastError, InvalidArgument, SessionNotMoved
+from holdfast.model.host_requirement import HostRequirement
+from holdfast.model.movability import MoveTarget, MoveVerdict, NeededFile
 from holdfast.sdk.client import Host
 from holdfast.wire.messages.host_links import GetTicket, TicketGiven
 from holdfast.wire.messages.moving import Move, SessionMoved
+from holdfast.wire.messages.preflight import CanMove, CanMoveShown, CanTake, CanTakeShown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,11 +45,60 @@ def aim_at(name: str) -> bool:
     return True
 
 
-def move(source: Host, session: str, to: str) -> SessionMoved:
-    """It lives there when this returns. Raises what stood in the way; then it goes on here."""
+def ask_target(name: str, needs: tuple[NeededFile, ...], client: str) -> MoveTarget:
+    """What another host says of itself, and which of these files it lacks."""
+    with Host(other_host(name), client=client) as there:
+        return there.ask(CanTake(0, needs), CanTakeShown).target.named(name)
+
+
+def choose(
+    source: Host, session: str, hosts: Sequence[str], require: Sequence[HostRequirement]
+) -> str:
+    """Of the hosts that could take the session and are what is required, the one with the most free
+    memory. Raises SessionNotMoved, with what each of them lacks."""
+    found = source.ask(CanMove(0, session, files=True), CanMoveShown).movability
+    fit: dict[str, int] = {}
+    reasons = []
+    for name in hosts:
+        try:
+            target = ask_target(name, found.needs, source.client)
+            judged = source.ask(CanMove(0, session, target=target), CanMoveShown).movability
+        except HoldfastError as error:
+            reasons.append(f"{name}: {error.message}")
+            continue
+        lacks = [lack for each in require if (lack := each.unmet(target))]
+        if not judged.movable:
+            lacks += [each.what for each in judged.findings if each.verdict is MoveVerdict.BLOCKS]
+            lacks = lacks or ["the session cannot be moved now"]
+        if lacks:
+            reasons.append(f"{name}: {', '.join(lacks)}")
+        else:
+            fit[name] = target.memory_free
+    if not fit:
+        raise SessionNotMoved(
+            f"no host can take it: {'; '.join(reasons) or 'you have joined none'}",
+            hint="name one, or `hold join` another; `hold can-move NAME --to HOST` says more",
+        )
+    return max(fit, key=lambda name: fit[name])
+
+
+def move(
+    source: Host, session: str, to: str = "", require: Sequence[HostRequirement] = ()
+) -> SessionMoved:
+    """It lives there when this returns. Raises what stood in the way; then it goes on here. `to`:
+    "" chooses among the machines that this user has joined."""
     found = source.show(session, exact=True)
+    if not to or require:
+        to = choose(source, found.id, (to,) if to else _joined(source), require)
     with Host(other_host(to), client=source.client) as target:
         ticket = target.ask(GetTicket(0, found.id, source.host_key), TicketGiven)
     if ticket.host == source.host_key:
         raise InvalidArgument(f"{found.name} is on {to} already")
     return source.ask(Move(0, found.id, ticket.ticket, to), SessionMoved, once=True)
+
+
+def _joined(source: Host) -> tuple[str, ...]:
+    """Without the one that it is on."""
+    from holdfast.sdk.reach import machines
+
+    return tuple(each.name for each in machines.machines() if each.key != source.host_key)

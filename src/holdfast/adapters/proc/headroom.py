@@ -12,7 +12,7 @@ from holdfast.adapters.proc import procfs
 
 def available_bytes(group: str) -> int:
     """For the processes of this control group, without swapping."""
-    room = _machine()
+    room = machine_bytes()
     while os.path.exists(f"{group}/cgroup.procs"):
         with contextlib.suppress(OSError, ValueError):  # no limit says "max", or nothing
             limit = int(procfs.read(f"{group}/memory.max"))
@@ -23,7 +23,8 @@ def available_bytes(group: str) -> int:
     return max(room, 0)
 
 
-def _machine() -> int:
+def machine_bytes() -> int:
+    """Of the machine as a whole."""
     return _number(procfs.read("/proc/meminfo"), b"MemAvailable:") << 10
 
 

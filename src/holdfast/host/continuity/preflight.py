@@ -8,7 +8,7 @@ import os
 import platform
 from typing import Protocol
 
-from holdfast.adapters.proc import move_facts
+from holdfast.adapters.proc import headroom, move_facts
 from holdfast.adapters.proc.terminal import identity
 from holdfast.core.continuity.movability import for_target, judge, lacking
 from holdfast.host import levels
@@ -57,8 +57,9 @@ class MovableSession(Protocol):
 class PreflightRequests:
     """Handlers of one host."""
 
-    def __init__(self, home: Home, capture_max_bytes: int) -> None:
-        self._home, self._capture_max = home, capture_max_bytes
+    def __init__(self, home: Home, capture_max_bytes: int, labels: tuple[str, ...]) -> None:
+        """`labels`: this host's."""
+        self._home, self._capture_max, self._labels = home, capture_max_bytes, labels
 
     async def can_move(
         self, _: OperatorConnection, request: m.CanMove, live: MovableSession
@@ -78,7 +79,7 @@ class PreflightRequests:
         return m.CanMoveShown(request.id, found)
 
     async def can_take(self, _: OperatorConnection, request: m.CanTake) -> m.CanTakeShown:
-        return await asyncio.to_thread(_compare, request)
+        return await asyncio.to_thread(_compare, request, self._labels)
 
 
 def _look(live: MovableSession, master: int, *, files: bool) -> Movability:
@@ -94,7 +95,7 @@ def _look(live: MovableSession, master: int, *, files: bool) -> Movability:
     return found.replace(isa=platform.machine(), kernel=platform.release())
 
 
-def _compare(request: m.CanTake) -> m.CanTakeShown:
+def _compare(request: m.CanTake, labels: tuple[str, ...]) -> m.CanTakeShown:
     found = (lacking(each, move_facts.file_at("", each.path)) for each in request.files)
     target = MoveTarget(
         "",
@@ -102,5 +103,7 @@ def _compare(request: m.CanTake) -> m.CanTakeShown:
         platform.release(),
         levels.criu_version(),
         tuple(each for each in found if each is not None),
+        labels,
+        headroom.machine_bytes(),
     )
     return m.CanTakeShown(request.id, target)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
 from holdfast.cli.text.movability import movability_lines
 from holdfast.sdk.client import Host
+from holdfast.sdk.moving import ask_target
 from holdfast.wire.messages import preflight as m
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from holdfast.model.movability import MoveTarget, NeededFile
 
 SUMMARY = "show whether a session could be moved, and what stands in the way"
 
@@ -37,18 +34,10 @@ def run(options: Options) -> None:
         asked = m.CanMove(0, options.session, files=options.to is not None)
         found = host.ask(asked, m.CanMoveShown).movability
         if options.to is not None:
-            target = _ask_target(options.to, found.needs)
+            target = ask_target(options.to, found.needs, host.client)
             asked = m.CanMove(0, options.session, target=target)
             found = host.ask(asked, m.CanMoveShown).movability
     if options.json:
         print_json(found.pack())
     else:
         print(*movability_lines(options.session, found), sep="\n")
-
-
-def _ask_target(name: str, needs: tuple[NeededFile, ...]) -> MoveTarget:
-    from holdfast.sdk.reach import machines
-
-    with Host(machines.destination(name), client="hold can-move") as there:
-        target = there.ask(m.CanTake(0, needs), m.CanTakeShown).target
-    return target.named(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.arguments import Options, Parser, print_json, verb_parser
+from holdfast.cli.requirement_options import add_requirements, requirements
 from holdfast.cli.text.progress import progress_line
 from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
@@ -13,6 +14,9 @@ from holdfast.wire.messages.checkpoints import CheckpointMade, MakeCheckpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.model.host_requirement import HostRequirement
     from holdfast.model.info import SessionInfo
 
 SUMMARY = "move every session of this host to others, or put it to sleep"
@@ -35,17 +39,19 @@ def parser() -> Parser:
         help="a machine you have joined, or another host of this machine by the path of its socket "
         "or home; may be given several times",
     )
+    add_requirements(parser)
     parser.add_json()
     return parser
 
 
 def run(options: Options) -> None:
     found: list[dict[str, object]] = []
+    require = requirements(options)
     with progress_line() as told, Host(client="hold drain", on_progress=told) as host:
         for info in host.sessions():
             if info.ending is not None:
                 continue
-            became = _drained(host, info, tuple(options.to))
+            became = _drained(host, info, tuple(options.to), require)
             found.append({"id": info.id, "name": info.name, **became})
             if not options.json:
                 print(_line(info.name, became), flush=True)
@@ -64,11 +70,13 @@ def run(options: Options) -> None:
         )
 
 
-def _drained(host: Host, info: SessionInfo, to: tuple[str, ...]) -> dict[str, object]:
-    reasons = []
+def _drained(
+    host: Host, info: SessionInfo, to: tuple[str, ...], require: Sequence[HostRequirement]
+) -> dict[str, object]:
+    reasons: list[str] = []
     for name in to:
         try:
-            moved = move(host, info.id, name)
+            moved = move(host, info.id, name, require)
         except HoldfastError as error:
             reasons.append(f"{name}: {error.message}")
             continue
@@ -77,7 +85,8 @@ def _drained(host: Host, info: SessionInfo, to: tuple[str, ...]) -> dict[str, ob
         asked = MakeCheckpoint(0, info.id, end=True, note="drained")
         made = host.ask(asked, CheckpointMade, once=True).checkpoint
     except HoldfastError as error:
-        reasons.append(error.message)
+        if not any(error.message in each for each in reasons):
+            reasons.append(error.message)
         return {"became": "stayed", "reasons": reasons}
     return {"became": "asleep", "checkpoint": made.id, "reasons": reasons}
 
