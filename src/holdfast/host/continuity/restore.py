@@ -204,12 +204,14 @@ class _Restore:
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            if kept.spec.uid != stored.uid:
+                raise CheckpointInvalid(f"{self._checkpoint.id} is of a session of another user")
             if stored.came_from is not None:
                 kept = kept.replace(turn=self._turn_here(kept.turn, stored.came_from))
             await self._judge(kept)
             stopped_at = stored.info.ended_at or self._checkpoint.created_at
             files = await workspace_files.compare(
-                self._directory, daemon.home, self._files, stopped_at
+                self._directory, daemon.home, kept.spec.uid, self._files, stopped_at
             )
             self._passed("check")
             name = daemon.registry.reserve(stored.uid, stored.info.name, "")
