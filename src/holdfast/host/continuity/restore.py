@@ -32,6 +32,7 @@ from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.core.turn.machine import SavedTurn
 from holdfast.host import levels
+from holdfast.host.clock import now
 from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.progress import WorkProgress
@@ -502,6 +503,7 @@ def revive(
             asleep_in="",
             waking=Waking(),
             leaves=_moved(kept, spec.place),
+            used_at=now(),  # somebody wants it: that it was idle before it slept does not count
         ).blob()
         deposit = Collected(spec.process_tag, fds.named(), blob, None)
         live = recover(daemon, deposit, keeper, life, leasing)
