@@ -95,7 +95,7 @@ def test_an_open_file_that_changed_is_a_reason_to_refuse_a_restore_unless_it_is_
             await session.checkpoint(end=True)
             log.write_text("grown\n")
             data.write_text("one\nmore\n")
-            with pytest.raises(errors.RestoreFailed, match="bad size"):
+            with pytest.raises(errors.RestoreFailed, match="changed after it had stopped"):
                 await host.restore("logging")
             assert (await session.info()).state == "asleep"
             data.write_text("one\n")

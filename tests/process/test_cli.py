@@ -488,11 +488,11 @@ def test_exec_says_that_its_standard_input_is_not_used(host_home: Hold) -> None:
 
 def test_exec_names_the_program_that_reads_the_terminal(host_home: Hold) -> None:
     host_home.shell("nested")
-    host_home.ok("send", "nested", "--enter", "PS1='inner-$((6*7)) ' bash --norc")
+    host_home.ok("send", "nested", "--enter", "PS1='inner-$((6*7)) ' sh")
     host_home.ok("wait", "nested", "--for", "text:inner-42", "--timeout", "20")
     host_home.ok("wait", "nested", "--for", "input", "--timeout", "20")
     said = host_home.fails("terminal_in_use", "exec", "nested", "--", "true")
-    assert "(bash, pid " in said and "hold keys nested C-d" in said
+    assert "(sh, pid " in said and "hold keys nested C-d" in said
     host_home.ok("keys", "nested", "C-d")
     host_home.ok("wait", "nested", "--for", "prompt", "--timeout", "20")
     assert host_home.ok("exec", "nested", "--", "echo back") == "back\n"

@@ -270,6 +270,7 @@ def test_the_id_of_an_ended_session_leads_nowhere_else(hold: Hold) -> None:
         "cause": None,
         "successor": "",
         "checkpoint": "",
+        "moved_to": "",
     }
     hold.fails("session_ended", "send", old, "x")
 

@@ -28,7 +28,7 @@ class Live:
     """As much of a session as the writer asks about itself."""
 
     def __init__(self, number: int) -> None:
-        self.spec = type("Spec", (), {"id": SessionId.of_key(bytes([number]) * 32)})()
+        self.spec = type("Spec", (), {"id": SessionId.of_key(number.to_bytes(32))})()
         self.is_closed = False
         over = {"is_over": False, "is_lost": False}
         self.core = type("Core", (), {"state": type("State", (), over)()})()

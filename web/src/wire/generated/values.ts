@@ -624,6 +624,8 @@ export const moveTarget = record({
   kernel: text, // its release
   criu: text, // version of its CRIU; empty when there is none that works
   missing: withDefault(list(moveFinding), []), // files that it has not, or has in another version
+  labels: withDefault(list(text), []), // that its config.toml gives it
+  memory_free: withDefault(int, 0), // bytes that its sessions could still use
 })
 export interface MoveTarget extends Value<typeof moveTarget> {}
 
