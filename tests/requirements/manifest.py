@@ -52,6 +52,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_host_is_not_started_from_inside_its_own_session",
             ),
             *_in(
+                "unit/test_sdk_dial",
+                "test_a_host_that_went_before_it_greeted_is_started_again",
+                "test_a_host_that_was_stopped_after_it_greeted_stays_stopped",
+            ),
+            *_in(
                 "faults/test_creator_gone",
                 "test_killing_the_creators_terminal_shell_and_login_changes_nothing",
             ),

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.reach.machines import Machine
 
 _READ_BYTES = 96 << 10  # below malloc's limit for mapping fresh memory at each read
-_reached: set[str] = set()  # hosts that this program was connected to
+_greeted: set[str] = set()  # the sockets of hosts that have greeted this program
 GREETING_TIMEOUT_S = 10.0  # a daemon that is being restarted answers well within this
 _REPLACED_S = 0.02  # until a host whose daemon died is dialled again
 
@@ -113,7 +113,7 @@ class Connection:
         while True:
             self.sock = _connect(path) if isinstance(path, str) else _dial(path, acting)
             try:
-                self._greet(client, acting, local=isinstance(path, str))
+                self._greet(path, client, acting)
                 return
             except BaseException as error:
                 self.sock.close()
@@ -124,16 +124,18 @@ class Connection:
             self.lost = False
             time.sleep(_REPLACED_S)
 
-    def _greet(self, client: str, acting: Identity | None, *, local: bool) -> None:
+    def _greet(self, path: str | Machine, client: str, acting: Identity | None) -> None:
         # A host that refuses a connection closes it without reading; why is there to be read.
         with contextlib.suppress(HostLost):
             known = () if self._on_progress is None else (ProgressEvent.capability,)
             self.send(Hello((PROTOCOL_VERSION,), self.operator, client, known))
         self.welcome = self._greeting()
+        if isinstance(path, str):
+            _greeted.add(path)
         self.actor = self.welcome.actor  # the name of the actor that this connection acts as
         environ = os.environ.get
         acts = acting or environ("HOLDFAST_AS") or environ("HOLDFAST_GRANT")
-        if acts and local:
+        if acts and isinstance(path, str):
             self._claim(acting)
 
     def _claim(self, acting: Identity | None) -> None:
@@ -273,14 +275,14 @@ def _connect(path: str) -> socket.socket:
             sock = _connected(path)
         except OSError as error:
             # A host that was stopped while this program used it (its socket is gone) stays stopped.
+            # One that listened and went before it greeted was not used: its daemon did not start.
             died = isinstance(error, ConnectionRefusedError)
             stopped = isinstance(error, FileNotFoundError)
-            may_start = died or (stopped and path not in _reached)
+            may_start = died or (stopped and path not in _greeted)
             if may_start and time.monotonic() < deadline and host_start.starter(path):
                 time.sleep(_REPLACED_S)  # another may have started it, and be at it still
                 continue
             raise _unreached(path, error) from error
-        _reached.add(path)
         return sock
 
 
