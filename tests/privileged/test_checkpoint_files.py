@@ -3,14 +3,20 @@ restored, with what is there instead kept beside."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgpack
 import pytest
 
+from holdfast.host.continuity.workspace_files import CAPTURED, FILES, compare
+from holdfast.model.captured_files import CapturedFile, FileCapture, FileDifference, RestoreFiles
+from holdfast.model.home import Home
 from privileged.checkpointing import (
     entries,
     put_to_sleep,
@@ -226,3 +232,40 @@ def test_files_are_put_back_with_the_rights_of_the_session(tmp_path: Path) -> No
         assert [each.name for each in secret.iterdir()] == ["file"]
     finally:
         hold.close()
+
+
+def test_a_restore_tells_of_no_files_that_the_sessions_user_may_not_see(tmp_path: Path) -> None:
+    """Wherever its paths lead by now. The bytes that it compares with are the host's own."""
+    nobody = 65534
+    with tempfile.TemporaryDirectory() as made:
+        there, laid_out = Path(made), tmp_path / "checkpoint"
+        there.chmod(0o755)
+        (laid_out / FILES).mkdir(parents=True, mode=0o700)
+        (laid_out / FILES / "1").write_text("then")
+        own, secret = there / "own", there / "secret"
+        for each in (own / "inner", secret / "inner"):
+            each.mkdir(parents=True)
+        same, declared = there / "same", own / "inner"
+        same.write_text("then")
+        files = (
+            CapturedFile(str(same), 0o644, 0, 0, 4, data="1"),
+            CapturedFile(f"{declared}/file", 0o644, nobody, nobody, 4, data="1"),
+        )
+        capture = FileCapture(roots=(str(declared),), files=files)
+        (laid_out / CAPTURED).write_bytes(msgpack.packb(capture.pack()))
+
+        def told() -> tuple[FileDifference, ...]:
+            home = Home(f"{made}/state", "", f"{made}/run")
+            choice = RestoreFiles.RESTORE
+            return asyncio.run(compare(str(laid_out), home, nobody, choice, 0.0)).decision[0]
+
+        (declared / "file").write_text("late")
+        (declared / "made").touch()
+        assert {Path(each.path).name for each in told()} == {"file", "made"}
+        (secret / "inner" / "file").write_text("then")
+        (secret / "inner" / "hidden").touch()
+        secret.chmod(0o700)
+        own.rename(there / "moved")
+        own.symlink_to(secret)
+        (only,) = told()
+        assert (Path(only.path).name, only.size) == ("file", 0)  # that it differs, and not how

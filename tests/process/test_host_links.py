@@ -200,6 +200,33 @@ def test_a_checkpoint_arrives_whole_under_the_keys_of_the_target(tmp_path: Path)
     run(scene)
 
 
+def test_a_link_says_which_checkpoint_it_brought(tmp_path: Path) -> None:
+    """So that it can be deleted when the move it was for has failed; one that was there before is
+    not the move's."""
+
+    async def scene() -> None:
+        async with linked(tmp_path) as (source, target):
+            came: list[HostLink] = []
+
+            async def serve(link: HostLink) -> None:
+                came.append(link)
+                await link.receive()
+
+            target.links.serve("test", serve)
+            session = a_session(source)
+            files = images(tmp_path / "images", pages(1, 20))
+            made = await source.images.save(described(session=session), str(files))
+            ticket = target.ticket(session, source)
+            for expected in (made.id, None):
+                link = await source.dial(ticket, session)
+                assert came[-1].brought is None
+                await link.send_checkpoint(made.id)
+                assert came[-1].brought == expected
+                await link.close()
+
+    run(scene)
+
+
 @pytest.mark.requirement("M2")
 def test_a_transfer_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
     async def scene() -> None:

@@ -84,3 +84,16 @@ def test_silent_connections_of_this_machine_make_room(tmp_path: Path) -> None:
                 each.close()
 
     run(scene)
+
+
+def test_whoever_is_named_by_no_id_is_refused_and_told_so(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with linked(tmp_path) as (source, target):
+            target.links.serve("test", echo)
+            session = a_session(source)
+            nobody: Any = "../nobody"
+            dialling = source.links.dial(target.ticket(session, source), session, nobody, "test")
+            with pytest.raises(ProtocolViolation, match="not named"):
+                await asyncio.wait_for(dialling, PATIENCE_S)
+
+    run(scene)

@@ -2181,6 +2181,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_it_wakes_through_a_relay",
             ),
             *_in(
+                "unit/test_action_requests",
+                "test_a_session_that_is_over_before_an_action_begins_is_said_to_be",
+            ),
+            *_in(
                 "unit/test_leftovers",
                 "test_what_does_not_end_in_time_is_said_and_tried_again",
             ),

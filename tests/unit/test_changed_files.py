@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from holdfast.adapters.captured_files.put_back import PuttingBack, differences
 from holdfast.core.continuity.changed_files import decide
+from holdfast.host.continuity.workspace_files import CAPTURED, FILES, compare
 from holdfast.model.captured_files import (
     CapturedDirectory,
     CapturedFile,
@@ -16,7 +19,8 @@ from holdfast.model.captured_files import (
     FileDifference,
     RestoreFiles,
 )
-from holdfast.model.errors import FilesChanged
+from holdfast.model.errors import CheckpointInvalid, FilesChanged
+from holdfast.model.home import Home
 
 STOPPED = 1000.0
 BEFORE, AFTER = int(999e9), int(1001e9)
@@ -81,7 +85,11 @@ class Tree:
         return {str(each.relative_to(self.root)): each.read_text() for each in found}
 
     def find(self) -> tuple[FileDifference, ...]:
-        return differences(self.capture, str(self.data), ())
+        data = os.open(self.data, os.O_RDONLY)
+        try:
+            return differences(self.capture, data, ())
+        finally:
+            os.close(data)
 
 
 def ids() -> tuple[int, int]:
@@ -129,3 +137,24 @@ def test_undone_it_is_as_if_nothing_had_been_put_back(tmp_path: Path) -> None:
         assert tree.content() == before
     finally:
         os.close(data)
+
+
+def test_a_link_in_place_of_a_declared_directory_is_not_followed(tmp_path: Path) -> None:
+    tree, other = Tree(tmp_path), tmp_path / "other"
+    tree.root.rename(other)
+    tree.root.symlink_to(other)
+    (other / "secret").write_text("not the session's")
+    named = {Path(each.path).name for each in tree.find()}
+    assert named == {"edited", "gone"}
+
+
+@pytest.mark.parametrize("data", ["../1", "/etc/passwd", "..", "x", "\u0661"])
+def test_a_checkpoint_cannot_name_bytes_that_are_not_its_own(tmp_path: Path, data: str) -> None:
+    """As one that came from another host might."""
+    (tmp_path / FILES).mkdir()
+    file = of_file(str(tmp_path / "file"), size=1).replace(data=data)
+    (tmp_path / CAPTURED).write_bytes(msgpack.packb(FileCapture(files=(file,)).pack()))
+    home = Home(str(tmp_path / "state"), "", str(tmp_path / "run"))
+    comparing = compare(str(tmp_path), home, os.getuid(), RestoreFiles.RESTORE, STOPPED)
+    with pytest.raises(CheckpointInvalid, match="names no file"):
+        asyncio.run(comparing)

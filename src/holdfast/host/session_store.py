@@ -108,6 +108,12 @@ class Stored(Record):
         return self.is_unacknowledged or self.is_asleep or self.handed_to is not None
 
     @property
+    def has_moved_away(self) -> bool:
+        """It lives, or lived, at another host, and this one keeps nothing but its record."""
+        ending = self.info.ending
+        return ending is not None and bool(ending.moved_to) and self.handed_to is None
+
+    @property
     def may_come_back(self) -> bool:
         """From a checkpoint, or in a successor: what was said of it for it alone is kept."""
         return self.is_asleep or self.can_be_followed
@@ -218,9 +224,13 @@ class SessionStore:
             raise storage_failed(error) from error
 
     def forget_arrival(self, session: SessionId) -> None:
-        """It does not come, after all."""
-        if os.path.exists(f"{self.directory(session)}/{_ARRIVING}"):
+        """It does not come, after all. Its key came already; of one that left this host there was
+        none here before."""
+        stored = self.tombstone(session)
+        if not self.is_known(session):
             self.forget(session)
+        elif stored is not None and stored.has_moved_away:
+            self._remove(session, _KEY)
 
     def is_known(self, session: SessionId) -> bool:
         """Whether it lives or lived here."""

@@ -41,6 +41,10 @@ class HostLink(Protocol):
         """Of one person: its actor at the source, which asked for the move, and its actor at the
         target, which fetched the ticket."""
 
+    @property
+    def brought(self) -> CheckpointId | None:
+        """At the target: a checkpoint that came whole over this link, and was not here before."""
+
     async def send(self, message: bytes) -> None:
         """At most HOST_MESSAGE_BYTES. Waits while the other does not read."""
 

@@ -24,7 +24,10 @@ def run_as(uid: int, work: Callable[[], _T]) -> _T:
     """What the work gives or raises; waits for it."""
     if uid == os.geteuid():
         return work()
-    user = pwd.getpwuid(uid)
+    try:
+        user = pwd.getpwuid(uid)
+    except KeyError:
+        raise OSError(0, f"there is no unix user {uid} on this host") from None
     groups = os.getgrouplist(user.pw_name, user.pw_gid)
     done: list[_T] = []
     failed: list[BaseException] = []

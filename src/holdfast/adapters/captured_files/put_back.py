@@ -11,6 +11,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from io import RawIOBase
 from typing import NamedTuple
 
 from holdfast.adapters.captured_files import file_copy
@@ -26,9 +27,10 @@ _READ_BYTES = 1 << 20
 
 
 def differences(
-    captured: FileCapture, data: str, skip: Sequence[str]
+    captured: FileCapture, data: int, skip: Sequence[str]
 ) -> tuple[FileDifference, ...]:
-    """`data`: the directory with the captured bytes. `skip`: directories of ours."""
+    """`data`: the directory with the captured bytes, open. `skip`: directories of ours. Blocking,
+    with the rights of the thread that it runs in."""
     found = [each for file in captured.files if (each := _difference(file, data)) is not None]
     known = {file.path for file in captured.files}
     known |= {each.path for each in captured.left_out}
@@ -38,11 +40,15 @@ def differences(
     return tuple(found)
 
 
-def _difference(file: CapturedFile, data: str) -> FileDifference | None:
+def _difference(file: CapturedFile, data: int) -> FileDifference | None:
     try:
         seen = os.lstat(file.path)
     except (FileNotFoundError, NotADirectoryError):
         return FileDifference(file.path, _nearest_change(file.path), file, missing=True)
+    except PermissionError:
+        if file.open:  # as a process may have one open whose name its user cannot reach
+            return None
+        return FileDifference(file.path, _nearest_change(file.path), file)
     # Not its ctime: a restore that failed has moved it away and back, and so changed that.
     changed = FileDifference(file.path, seen.st_mtime_ns, file, size=seen.st_size)
     if file.link:
@@ -61,20 +67,28 @@ def _difference(file: CapturedFile, data: str) -> FileDifference | None:
     return changed
 
 
-def _same_bytes(file: CapturedFile, data: str) -> bool:
+def _same_bytes(file: CapturedFile, data: int) -> bool:
     if not file.data:
         return True  # both are empty
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        seen = os.open(file.path, flags)
+    except PermissionError:
+        return False  # it was readable
     with (
-        open(os.open(file.path, flags), "rb", buffering=0) as now,
-        open(f"{data}/{file.data}", "rb", buffering=0) as then,
+        open(seen, "rb", buffering=0) as now,
+        open(os.open(file.data, flags, dir_fd=data), "rb", buffering=0) as then,
     ):
-        while True:
-            piece = now.read(_READ_BYTES)
-            if piece != then.read(len(piece) or 1):
-                return False
-            if not piece:
-                return True
+        return _equal(now, then)
+
+
+def _equal(now: RawIOBase, then: RawIOBase) -> bool:
+    while True:
+        piece = now.read(_READ_BYTES) or b""
+        if piece != then.read(len(piece) or 1):
+            return False
+        if not piece:
+            return True
 
 
 def _nearest_change(path: str) -> int:
@@ -90,26 +104,36 @@ def _files_below(root: str, known: Sequence[str]) -> Iterator[tuple[str, os.stat
     """Regular files and links that were not there, without other file systems."""
     without = frozenset(known)
     try:
-        device = os.lstat(root).st_dev
+        own = os.lstat(root)
     except OSError:
         return
+    if not stat.S_ISDIR(own.st_mode):
+        return  # what a link leads to now was never declared
+    device = own.st_dev
     for where, inner, names in os.walk(root):
         inner[:] = [
             name
             for name in inner
             if name != KEPT
             and (path := os.path.join(where, name)) not in without
-            and os.lstat(path).st_dev == device
+            and _device(path) == device
         ]
         links = [name for name in inner if os.path.islink(os.path.join(where, name))]
         for name in (*names, *links):
             path = os.path.join(where, name)
             if path in without or not is_text(path):
                 continue
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, PermissionError):
                 seen = os.lstat(path)
                 if stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode):
                     yield path, seen
+
+
+def _device(path: str) -> int | None:
+    try:
+        return os.lstat(path).st_dev
+    except OSError:  # it went in this moment, or nobody may look
+        return None
 
 
 # -- putting back ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ own_state.py           the same for the state that a program provides itself
 checkpoint.py          a live session -> a checkpoint; it runs on, or is asleep in it
 restore.py             a checkpoint -> the same session, alive, in the next epoch
 restore_facts.py       what a checkpoint has besides CRIU's images
+arrived_journal.py     the journal that came from another host, judged
 workspace_files.py     files of a session: captured with a checkpoint, put back with a restore
 requests.py            requests for these
 image_store.py         checkpoints kept in a place: saved, listed, loaded, deleted

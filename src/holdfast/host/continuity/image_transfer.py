@@ -143,6 +143,7 @@ class ImageTransfer:
         except NoSuchCheckpoint:
             images.check_not_older(manifest.checkpoint)
             await self._fetch(lane, manifest)
+            lane.brought = id
 
     async def _fetch(self, lane: LinkEnd, manifest: Manifest) -> None:
         id = manifest.checkpoint.id

@@ -32,6 +32,7 @@ from holdfast.adapters.signing import check
 from holdfast.core.gate.verdicts import refusal_text, strictest
 from holdfast.core.turn.machine import SavedTurn
 from holdfast.host import levels
+from holdfast.host.clock import now
 from holdfast.host.continuity import workspace_files
 from holdfast.host.continuity.own_state import STATE, launch_again
 from holdfast.host.continuity.progress import WorkProgress
@@ -203,12 +204,14 @@ class _Restore:
             facts = None if self._is_own else RestoreFacts.of_bytes(self._file(FACTS))
             if {session if facts is None else facts.session, kept.spec.id} != {session}:
                 raise CheckpointInvalid(f"{self._checkpoint.id} is of another session")
+            if kept.spec.uid != stored.uid:
+                raise CheckpointInvalid(f"{self._checkpoint.id} is of a session of another user")
             if stored.came_from is not None:
                 kept = kept.replace(turn=self._turn_here(kept.turn, stored.came_from))
             await self._judge(kept)
             stopped_at = stored.info.ended_at or self._checkpoint.created_at
             files = await workspace_files.compare(
-                self._directory, daemon.home, self._files, stopped_at
+                self._directory, daemon.home, kept.spec.uid, self._files, stopped_at
             )
             self._passed("check")
             name = daemon.registry.reserve(stored.uid, stored.info.name, "")
@@ -500,6 +503,7 @@ def revive(
             asleep_in="",
             waking=Waking(),
             leaves=_moved(kept, spec.place),
+            used_at=now(),  # somebody wants it: that it was idle before it slept does not count
         ).blob()
         deposit = Collected(spec.process_tag, fds.named(), blob, None)
         live = recover(daemon, deposit, keeper, life, leasing)

@@ -89,32 +89,40 @@ class FilesToPutBack(NamedTuple):
 
 
 async def compare(
-    directory: str, home: Home, choice: RestoreFiles, stopped_at: float
+    directory: str, home: Home, uid: int, choice: RestoreFiles, stopped_at: float
 ) -> FilesToPutBack:
-    """Raises FilesChanged when somebody has to decide. `directory`: of the checkpoint, laid out."""
+    """With the rights of this user: it says where the paths lead. Raises FilesChanged when somebody
+    has to decide, and OSError. `directory`: of the checkpoint, laid out."""
     captured = _captured(directory)
-    found = await asyncio.to_thread(differences, captured, f"{directory}/{FILES}", _ours(home))
+    if not (captured.files or captured.roots):
+        return FilesToPutBack(captured, decide((), choice, stopped_at))
+
+    def work() -> tuple[FileDifference, ...]:
+        data = _open_data(directory)
+        try:
+            for name in (".", *(each.data for each in captured.files if each.data)):
+                os.chown(name, uid, -1, dir_fd=data, follow_symlinks=False)
+            return run_as(uid, lambda: differences(captured, data, _ours(home)))
+        finally:
+            os.close(data)
+
+    found = await asyncio.to_thread(work)
     return FilesToPutBack(captured, decide(found, choice, stopped_at))
 
 
 async def put_back(
     wanted: FilesToPutBack, directory: str, uid: int, mark: str, undo: contextlib.ExitStack
 ) -> RestoredFiles:
-    """With the rights of this user. `mark`: in the names of what is moved out of the way."""
+    """With the rights of this user, to whom `compare` gave the bytes. `mark`: in the names of what
+    is moved out of the way."""
     these, left = wanted.decision
     report = RestoredFiles(len(these), left=_named(left), left_count=len(left))
     if not these:
         return report
-    data = os.open(f"{directory}/{FILES}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    data = _open_data(directory)
     putting = PuttingBack(wanted.captured, data, mark)
-
-    def work() -> None:
-        for name in (".", *(each.file.data for each in these if each.file and each.file.data)):
-            os.chown(name, uid, -1, dir_fd=data)
-        run_as(uid, lambda: putting.put_back(these))
-
     try:
-        await asyncio.to_thread(work)
+        await asyncio.to_thread(run_as, uid, lambda: putting.put_back(these))
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise RestoreFailed(f"its files cannot be put back: {why_not(error)}{where}") from error
@@ -127,11 +135,21 @@ async def put_back(
 def _captured(directory: str) -> FileCapture:
     try:
         with open(f"{directory}/{CAPTURED}", "rb") as file:
-            return FileCapture.unpack(msgpack.unpackb(file.read()))
+            captured = FileCapture.unpack(msgpack.unpackb(file.read()))
     except FileNotFoundError:  # an earlier version made it
         return FileCapture()
     except (Malformed, ValueError, msgpack.UnpackException) as error:
         raise CheckpointInvalid("what is known about its files makes no sense") from error
+    for each in captured.files:
+        if each.data and not (each.data.isascii() and each.data.isdecimal()):
+            raise CheckpointInvalid(f"{each.data[:40]!r} names no file of a checkpoint")
+    return captured
+
+
+def _open_data(directory: str) -> int:
+    path = f"{directory}/{FILES}"
+    os.makedirs(path, mode=0o700, exist_ok=True)  # none of the files has any bytes
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _ours(home: Home) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from holdfast.model.errors import (
     HoldfastError,
     InvalidArgument,
     SessionBusy,
+    session_over,
 )
 from holdfast.model.ids import SessionId
 from holdfast.model.limits import ACTION_MAX_BYTES, ACTION_RETRIES_MAX, SCORE_DAYS
@@ -111,6 +112,7 @@ class ActionRequests:
             _check_seen(live)
             if commands.typed.prompt_may_have_text:
                 await commands.after_prompt_check(actor, who, request.seq, lambda: None)
+                _check_not_over(live)
             live.core.check_not_halted(actor)
             commands.check_can_run()
             begun = None
@@ -135,6 +137,7 @@ class ActionRequests:
         action: Action,
         begun: Begun | None,
     ) -> Execution:
+        _check_not_over(live)
         if live.core.inputs.is_behind(operator.identity, request.seq):
             raise SessionBusy("an input sent after this action was typed before it")
         _check_seen(live)
@@ -230,6 +233,13 @@ def _check_seen(live: ActionTarget) -> None:
             "the turn is blind: what is done in it is not recorded, and an action is a record",
             hint="end the blind turn, or use exec",
         )
+
+
+def _check_not_over(live: ActionTarget) -> None:
+    """After a wait, in which it may have ended or fallen asleep: its descriptors are closed."""
+    if live.core.ending is not None:
+        how = "ended before it took the action"
+        raise session_over("the session", live.core.ending, how=how)
 
 
 async def _begin(live: ActionTarget, action: Action, actor: str, asked_at: float) -> Begun:

@@ -103,6 +103,7 @@ class LinkEnd:
     peer_name = ""
     session: SessionId
     admitted_by: tuple[ActorId, ActorId]
+    brought: CheckpointId | None = None
 
     def __init__(self, images: ImageGiver) -> None:
         self.channel: LinkChannel

@@ -28,6 +28,7 @@ from holdfast.model.errors import (
     HoldfastError,
     HostLost,
     LimitReached,
+    ProtocolViolation,
     TicketInvalid,
     Unsupported,
     from_code,
@@ -138,7 +139,10 @@ class HostLinkService:
             await link.say(w.LinkHello(session, what, socket.gethostname(), asked_by))
             match await link.greeting():
                 case w.LinkWelcome(actor=actor):
-                    link.admitted_by = asked_by, ActorId(actor)
+                    try:
+                        link.admitted_by = asked_by, ActorId(actor)
+                    except ValueError as error:
+                        raise ProtocolViolation(f"{ticket.name} names no actor: {error}") from error
                 case w.LinkRefused(code=code, message=message, hint=hint):
                     raise from_code(code, message, hint)
                 case _:
@@ -196,19 +200,25 @@ class HostLinkService:
             log.info("another host did not say what it wants")
         except HoldfastError as error:
             log.error("a link from %s: %s", link.peer_name, error.message)
+        except Exception:  # nobody waits for this task
+            log.exception("a link from %s", link.peer_name)
         finally:
             await link.close()
 
     def _check(self, link: LinkEnd, ticket: GivenTicket, source: bytes, hello: object) -> Serve:
         if not isinstance(hello, w.LinkHello):
             raise TicketInvalid("a host says first what it has come for")
+        try:
+            admitted_by = ActorId(hello.actor), ActorId(ticket.actor)
+        except ValueError as error:
+            raise ProtocolViolation(f"whoever asked for this is not named: {error}") from error
         self.book.use(ticket, source, hello.session, now())
         serve = self._services.get(hello.what)
         if serve is None:
             raise Unsupported(f"this host does not know what {hello.what[:40]!r} is")
         link.peer, link.peer_name = source, hello.name[:64]
         link.session = SessionId(hello.session)
-        link.admitted_by = ActorId(hello.actor), ActorId(ticket.actor)
+        link.admitted_by = admitted_by
         return serve
 
     def left(self, id: bytes, link: ArrivingLink) -> None:

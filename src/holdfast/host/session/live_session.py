@@ -670,11 +670,12 @@ class LiveSession:
     def adopt_epoch(self, epoch: int) -> None:
         """It was released to another host and taken back: it goes on here, in a later epoch, before
         anything of the tree runs. A remote view is of one epoch, and ends."""
+        # First, for it may fail: then the session is of the epoch before, and this is repeated.
+        fencing_token.write(self._daemon.home, self.spec.process_tag, epoch)
         self.incarnation.fence()
         self._daemon.operators.dismiss_remote(self, fenced_error())
         before = self.spec.epoch
         self._has_epoch(epoch)
-        fencing_token.write(self._daemon.home, self.spec.process_tag, epoch)
         self.journal.happened(HOST_ACTOR, entries.Leased(0.0, before, ""), forced=True)
         self.save_parcel()
         self.save_spec()

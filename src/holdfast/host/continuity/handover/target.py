@@ -4,6 +4,7 @@ restores it when it is its own."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -12,18 +13,15 @@ import shutil
 from typing import TYPE_CHECKING
 
 from holdfast.adapters import atomic_file
-from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.adapters.signing import check
 from holdfast.core.access.host_rules import check_may_run_as
+from holdfast.host.continuity.arrived_journal import check_arrived
 from holdfast.host.continuity.handover import messages as m
 from holdfast.host.continuity.handover.session_files import BroughtFiles
 from holdfast.host.session_store import CameFrom, Stored
-from holdfast.journal.verdict import VerdictKind
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import (
     CheckpointInvalid,
     HoldfastError,
-    JournalDamaged,
     NotPermitted,
     ProtocolViolation,
     RestoreFailed,
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ARRIVING = "arriving-sessions"  # directory of the state
+_LAST_READ_S = 30.0  # for the other host to read what came of it
 
 
 class HandoverTarget:
@@ -66,7 +65,9 @@ class HandoverTarget:
         except HoldfastError as error:
             log.info("a session from %s: %s", link.peer_name, error.message)
             await m.say(link, m.failed(error))
-        await link.receive()  # until the other end has read it
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_READ_S):
+                await link.receive()  # until the other end has read it
 
 
 def clear_unfinished(state: str) -> None:
@@ -80,7 +81,10 @@ class _Arrival:
     def __init__(self, daemon: Daemon, link: HostLink, offer: m.Offer) -> None:
         self._daemon, self._link, self._offer = daemon, link, offer
         self._session = link.session
-        self._id = CheckpointId(offer.checkpoint)
+        try:
+            self._id = CheckpointId(offer.checkpoint)
+        except ValueError as error:
+            raise ProtocolViolation(f"the offer names no checkpoint: {error}") from error
         self._files = BroughtFiles(f"{daemon.home.state}/{_ARRIVING}/{self._session}")
 
     async def run(self) -> None:
@@ -136,30 +140,21 @@ class _Arrival:
             checkpoint = await self._daemon.images.find(self._id)
             if checkpoint.session != self._session:
                 raise CheckpointInvalid(f"{self._id} is of another session")
-            await asyncio.to_thread(self._check_journal, checkpoint)
+            store = self._daemon.store
+            known = store.directory(self._session) if store.is_known(self._session) else None
+            await asyncio.to_thread(
+                check_arrived,
+                self._files.directory,
+                known,
+                self._session,
+                checkpoint,
+                may_be_torn=True,
+            )
             self._write_tombstone()
             await asyncio.to_thread(self._files.sync)
         except OSError as error:
             raise StorageFailed(f"it cannot be kept: {why_not(error)}") from error
         return checkpoint
-
-    def _check_journal(self, checkpoint: Checkpoint) -> None:
-        """It is whole, leads to the checkpoint, and goes on from what this host knew of it."""
-        reader = JournalReader(self._files.directory)
-        verdict = reader.verify(self._session, check)
-        if verdict.outcome is VerdictKind.DAMAGED:
-            raise JournalDamaged(f"its journal did not come whole: {verdict.text()}")
-        seq = checkpoint.journal_seq
-        hashes = {seq: checkpoint.journal_head}
-        if self._daemon.store.is_known(self._session):
-            before = JournalReader(self._daemon.store.directory(self._session))
-            known = before.verify(self._session, check)
-            hashes[known.last_seq] = known.last_hash
-        for at, expected in hashes.items():
-            if at > verdict.last_seq or reader.hash_at(self._session, at) != expected:
-                raise CheckpointInvalid(
-                    f"what came of {checkpoint.session_name} is not of the history that is known"
-                )
 
     def _write_tombstone(self) -> None:
         link, stored = self._link, self._offer.stored

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.core.lease import events as ev
 from holdfast.core.lease.machine import Lease, SavedLease
-from holdfast.core.lease.table import FENCED, HELD, RELEASED
+from holdfast.core.lease.table import FENCED, HELD, IDLE, RELEASED
 from holdfast.host.continuity.moving import messages as m
 from holdfast.host.session.lease_runner import LeaseStore, new_incarnation
 from holdfast.keeper import boottime
@@ -126,8 +126,14 @@ class HandoverLease:
         lease = self._lease
         assert lease is not None
         while True:
+            before = lease.kept(self._boot)
             outcomes = lease.handle(event)
-            self._keep()
+            try:
+                self._keep()
+            except BaseException:
+                # As a new daemon would have it: none of what follows has been done.
+                self._lease = None if before.state is IDLE else Lease.of(before, self._boot)
+                raise
             following: ev.LeaseEvent | None = None
             for outcome in outcomes:
                 match outcome:

@@ -30,6 +30,7 @@ class KeptSource(Record):
     machine: SavedSource
     lease: SavedLease | None
     checkpoint: str = ""
+    settled: bool = False  # the target said that its part is over, and may know nothing of it now
 
     @property
     def move(self) -> str:

@@ -209,8 +209,8 @@ class Moves:
         raise ProtocolViolation("a move does not begin so")
 
     async def _check(self, link: HostLink, proposed: m.Propose) -> None:
-        daemon, session = self._daemon, SessionId(proposed.session)
-        if proposed.session != link.session or proposed.move in self._coming:
+        daemon, session = self._daemon, link.session
+        if proposed.session != session or proposed.move in self._coming:
             raise ProtocolViolation("the ticket is for another session or move")
         level = await daemon.highest_level()
         if not level.reaches(Level.MOVABLE):

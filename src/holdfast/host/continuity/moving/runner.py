@@ -3,7 +3,9 @@ a link.
 
 An event is given to the machine, what the next daemon must know is on disk, and only then are the
 effects carried out, in their order. What takes long answers with an event later. Where the disk
-does not take it, nothing follows: it is gone back to what was kept, as a new daemon would.
+does not take it, nothing follows: it is gone back to what was kept, as a new daemon would. An
+effect that fails takes the later ones with it; soon after, the machine recovers, as it would under
+a new daemon, and says what is still to be done.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from holdfast.wire.messages.base import Message
 
 log = logging.getLogger(__name__)
 
-_DISK_AGAIN_S = 1.0
+_RECOVERS_S = 1.0
 
 
 class Told(Protocol):
@@ -115,10 +117,15 @@ class MoveRunner:
             log.critical("the move of %s cannot be kept: %s", self.what, why)
             self._back_to_kept()
             self._later.clear()
-            asyncio.get_running_loop().call_later(_DISK_AGAIN_S, self._after_disk)
+            self._recover_soon()
             return
-        for effect in effects:
-            self._carry_out(effect)
+        try:
+            for effect in effects:
+                self._carry_out(effect)
+        except Exception:
+            log.exception("the move of %s, %s", self.what, self.state)
+            self._recover_soon()
+            return
         if self._shown is not self.state:
             self._shown = self.state
             log.info("the move of %s: %s", self.what, self.state)
@@ -127,7 +134,10 @@ class MoveRunner:
         if self.machine.is_over:
             self._settled()
 
-    def _after_disk(self) -> None:
+    def _recover_soon(self) -> None:
+        asyncio.get_running_loop().call_later(_RECOVERS_S, self._recover)
+
+    def _recover(self) -> None:
         self.give(ev.Recovered(boottime.now(), self._has_tree()))
 
     def _has_tree(self) -> bool:
@@ -171,6 +181,11 @@ class MoveRunner:
             event = failed(f"something went wrong: {error!r}")
         if event is not None:
             self.give(event)
+
+    def _again(self, why: str) -> None:
+        """What has failed cannot be given up: it is begun once more, as a new daemon would."""
+        log.error("the move of %s, %s: %s", self.what, self.state, why)
+        self._recover_soon()
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -7,6 +7,7 @@ in one step, when it is known that the session lives there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,26 +22,19 @@ _SEGMENT = "journal-"
 # The end of an earlier incarnation; this one lives. What is written beside and renamed.
 _LEFT_OUT = ("tombstone.json", "unacknowledged", "output", "screen", "near-end")
 
-Known = dict[str, tuple[int, int, int]]  # by path: what tells that it is still the same file
+Stamp = tuple[int, int, int]  # what tells that it is still the same file
+Known = dict[str, Stamp]  # by path
 
 
 async def send_files(
     directory: str, known: Known, send: Callable[[m.File], Awaitable[None]]
 ) -> None:
     """Those that are not `known` to be there as they are, which is brought up to date."""
-    for path in sorted(_files_of(directory)):
-        where = f"{directory}/{path}"
-        try:
-            status = os.stat(where)
-            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-            if known.get(path) == stamp:
-                continue
-            with open(where, "rb") as file:
-                data = file.read()
-        except FileNotFoundError:
+    for path in await asyncio.to_thread(lambda: sorted(_files_of(directory))):
+        found = await asyncio.to_thread(_read, f"{directory}/{path}", known.get(path))
+        if found is None:
             continue
-        except OSError as error:
-            raise StorageFailed(f"cannot read {where}: {why_not(error)}") from error
+        stamp, data = found
         if os.path.basename(path).startswith(_SEGMENT):
             data = data.rstrip(b"\0")  # room ahead; no record ends with it, but its checksum may
             data += bytes(8)
@@ -52,6 +46,22 @@ async def send_files(
             if at >= len(data):
                 break
         known[path] = stamp
+
+
+def _read(path: str, known: Stamp | None) -> tuple[Stamp, bytes] | None:
+    """None: it is known, or not there any longer. The stamp is the older: what is written meanwhile
+    is sent once more."""
+    try:
+        status = os.stat(path)
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if known == stamp:
+            return None
+        with open(path, "rb") as file:
+            return stamp, file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageFailed(f"cannot read {path}: {why_not(error)}") from error
 
 
 def _files_of(directory: str) -> Iterator[str]:
@@ -72,7 +82,7 @@ class ArrivingFiles:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def take(self, piece: m.File) -> None:
-        """Raises StorageFailed, and ProtocolViolation for a path that leads elsewhere."""
+        """Raises StorageFailed, and ProtocolViolation for a path that leads elsewhere. Blocking."""
         words = piece.path.split("/")
         if not all(words) or {".", ".."} & set(words) or "\0" in piece.path:
             raise ProtocolViolation("a file of the session is not below its directory")

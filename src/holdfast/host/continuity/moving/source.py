@@ -48,6 +48,7 @@ _ANSWER_S = 15.0  # for the target to say whether it takes the session
 _KEEPER_ENDS_S = 2.0  # for a keeper to end once nothing is in its custody
 _SETTLED_S = 20.0  # for the target to say that the session runs there, before we say so without it
 _REDIAL_AT_MOST_S = 30.0
+_CONFIRM_TRIES = 3  # by a daemon that does not know whether the one before has confirmed
 _BEFORE_RELEASE = (
     *(SourceState.SNAPSHOT, SourceState.TRANSFER, SourceState.RESTORE, SourceState.REPLAY),
 )
@@ -150,7 +151,7 @@ class SourceRunner(MoveRunner):
 
     async def _keep_linked(self, link: HostLink | None) -> None:
         """Until the target has settled its part: it may need the record that is here."""
-        pause = REDIAL_S
+        pause, tries = REDIAL_S, 0
         while not self.closed and not self._target_settled.is_set():
             if link is not None:
                 pause = REDIAL_S
@@ -162,6 +163,9 @@ class SourceRunner(MoveRunner):
             try:
                 link = await self._resumed()
             except HostLost:
+                tries += 1
+                if self._kept.settled and self.machine.is_over and tries >= _CONFIRM_TRIES:
+                    break  # it needs nothing from here, and its ticket is no good any longer
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _REDIAL_AT_MOST_S if self.machine.is_over else 1.0)
             except HoldfastError as error:
@@ -215,9 +219,9 @@ class SourceRunner(MoveRunner):
             case ev.SendRest(held=held):
                 self._begin(self._send_rest(held), self._failed_to_send)
             case ev.ReleaseLease(successor=successor):
-                self._begin(self._release(successor))
+                self._begin(self._release(successor), self._again)
             case ev.ReclaimLease(heir_of=epoch):
-                self._begin(self._reclaim(epoch))
+                self._begin(self._reclaim(epoch), self._again)
             case ev.LookAtRecord():
                 self._begin(self._look(), lambda _: ev.RecordUnknown(boottime.now()))
             case ev.RunOnHere(epoch=epoch, reason=reason):
@@ -387,10 +391,19 @@ class SourceRunner(MoveRunner):
                     self.give(ev.Noted(at, ev.MoveNote.FAILED, reason))
                 if self.machine.is_over or lives:
                     self._ran_at = self._ran_at or time.time()
+                    self._keep_settled()
                     await self._told_other(message)
                     self._target_settled.set()
                     if self.machine.is_over:
                         self._settled()
+
+    def _keep_settled(self) -> None:
+        """Before the target hears that it may forget the move."""
+        self._kept = self._kept.replace(settled=True)
+        try:
+            self._store()
+        except (OSError, HoldfastError) as error:
+            log.error("the move of %s is settled, and this cannot be kept: %s", self.what, error)
 
     async def _answered(self, question: m.AskRecord | m.WriteRecord, key: str) -> None:
         await self._told_other(await answer_for(question, key, self._point))

@@ -14,14 +14,13 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from holdfast.adapters.journal_files.segments import JournalReader
-from holdfast.adapters.signing import check
 from holdfast.core import events as session_events
 from holdfast.core.continuity import move_events as ev
 from holdfast.core.continuity.migration import TargetMove
 from holdfast.core.continuity.move_table import TargetState
 from holdfast.host.clock import now
 from holdfast.host.continuity import restore, workspace_files
+from holdfast.host.continuity.arrived_journal import check_arrived
 from holdfast.host.continuity.moving import messages as m
 from holdfast.host.continuity.moving.handover_lease import HandoverLease, RecordAtSource
 from holdfast.host.continuity.moving.move_book import KeptTarget, MoveBook
@@ -30,14 +29,12 @@ from holdfast.host.continuity.moving.session_files import ArrivingFiles
 from holdfast.host.continuity.restore_facts import FACTS, PARCEL, RestoreFacts
 from holdfast.host.session import fencing_token
 from holdfast.host.session.parcel import StateBlob
-from holdfast.journal.verdict import VerdictKind
 from holdfast.keeper import boottime
 from holdfast.model.captured_files import RestoreFiles
 from holdfast.model.checkpoint import Checkpoint, CheckpointId
 from holdfast.model.errors import (
     CheckpointInvalid,
     HoldfastError,
-    JournalDamaged,
     RestoreFailed,
     why_not,
 )
@@ -50,6 +47,7 @@ from holdfast.wire.messages.base import Message
 if TYPE_CHECKING:
     from holdfast.host.daemon import Daemon
     from holdfast.host.session.live_session import LiveSession
+    from holdfast.ports.host_link import HostLink
 
 log = logging.getLogger(__name__)
 
@@ -128,11 +126,11 @@ class TargetRunner(MoveRunner):
     def _carry_out(self, effect: ev.MoveEffect) -> None:
         match effect:
             case ev.RestoreTree():
-                self._begin(self._restore())
+                self._begin(self._restore(), self._not_restored)
             case ev.LookAtRecord():
                 self._begin(self._look(), lambda _: ev.RecordUnknown(boottime.now()))
             case ev.ClaimLease(heir_of=epoch):
-                self._begin(self._claim(epoch))
+                self._begin(self._claim(epoch), self._again)
             case ev.AdoptEpoch(epoch=epoch):
                 self._adopt(epoch)
             case ev.DeliverHeld(held=held):
@@ -147,11 +145,16 @@ class TargetRunner(MoveRunner):
             case _:
                 raise AssertionError(f"no way to carry out {effect}")
 
+    def _not_restored(self, why: str) -> ev.MoveEvent:
+        if self.state in (TargetState.CLAIMING, TargetState.DELIVERING):
+            self._again(why)  # it was restored once, and nobody else may have it
+        return ev.MoveFailed(boottime.now(), why)
+
     async def _restore(self) -> ev.MoveEvent:
         """Of the image, so that it stands still. What its processes know by a path is put there
         first."""
         daemon, directory = self._daemon, self._directory
-        self._let_go_of_tree()
+        await self._let_go_of_tree()
         await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
         os.makedirs(os.path.dirname(directory), mode=0o700, exist_ok=True)
         id = CheckpointId(self._kept.checkpoint)
@@ -164,11 +167,12 @@ class TargetRunner(MoveRunner):
         )
         if {facts.session, kept.spec.id, checkpoint.session} != {self.session}:
             raise CheckpointInvalid(f"{id} is of another session")
+        self._check_user(kept)
         facts = facts.replace(tree=_at_home(facts.tree, self._kept.propose.home, daemon.home))
         with contextlib.ExitStack() as undo:
             stopped_at = checkpoint.created_at
             found = await workspace_files.compare(
-                directory, daemon.home, RestoreFiles.RESTORE, stopped_at
+                directory, daemon.home, kept.spec.uid, RestoreFiles.RESTORE, stopped_at
             )
             await workspace_files.put_back(found, directory, kept.spec.uid, id, undo)
             self._bell = restore.prepare(daemon.home, undo, files, kept.spec, kept.spec.epoch)
@@ -177,17 +181,17 @@ class TargetRunner(MoveRunner):
             self._tree_undo = undo.pop_all()
         self._restored, self._checkpoint = restored, checkpoint
         if self.machine.is_over:  # discarded meanwhile: nobody else lets go of it
-            self._let_go_of_tree()
+            await self._let_go_of_tree()
             raise RestoreFailed("the move was called off while the tree was restored")
         return ev.TreeRestored(boottime.now())
 
     _tree_undo = contextlib.ExitStack()
 
-    def _let_go_of_tree(self) -> None:
+    async def _let_go_of_tree(self) -> None:
         """Without a deposit its keeper ends it."""
         restored, self._restored = self._restored, None
         undo, self._tree_undo = self._tree_undo, contextlib.ExitStack()
-        undo.close()
+        await asyncio.to_thread(undo.close)
         if restored is not None:
             launched = restored.launched
             mine = {launched.master, launched.pidfd, launched.gate, launched.gate_page}
@@ -226,11 +230,11 @@ class TargetRunner(MoveRunner):
         )
         life = restore.life_of(self._kept.admitted_by, report, checkpoint.journal_seq)
         files = restore.LaidOut(self._directory)
+        self._restored = None  # from here on its descriptors are closed if this fails
         live = restore.revive(
             daemon, files, kept, restored, self._bell, kept.spec.name, epoch, None, life
         )
         live.deposit()
-        self._restored = None
         self._tree_undo.pop_all()
         daemon.store.rise(self.session)
         daemon.registry.risen(live)
@@ -269,27 +273,34 @@ class TargetRunner(MoveRunner):
         live = self.live
         assert live is not None
         for each in held:
-            offered = session_events.InputOffered(
-                self._actor(each.actor),
-                now(),
-                each.operator,
-                each.seq,
-                each.data,
-                each.form,
-                each.intent,
-            )
             try:
+                offered = session_events.InputOffered(
+                    self._actor(each.actor),
+                    now(),
+                    each.operator,
+                    each.seq,
+                    each.data,
+                    each.form,
+                    each.intent,
+                )
                 live.handle(offered)
-            except HoldfastError as refusal:
+            except (HoldfastError, ValueError) as refusal:
                 # Its client, which has no answer yet, hears of it when it sends it again.
-                log.info("an input held for %s: %s", self.what, refusal.message)
+                log.info("an input held for %s: %s", self.what, refusal)
         self.give(ev.Delivered(boottime.now()))
 
     def _live_here(self) -> None:
         live = self.live
         self._undo.close()
         if live is not None:
-            self._spawn(self._let_run(live))
+            self._spawn(self._living(live))
+
+    async def _living(self, live: LiveSession) -> None:
+        try:
+            await self._let_run(live)
+        except Exception:
+            log.exception("%s came from %s, and does not run yet", self.what, self.source)
+            self._recover_soon()
 
     async def _let_run(self, live: LiveSession) -> None:
         await live.journal.sync()
@@ -302,17 +313,35 @@ class TargetRunner(MoveRunner):
         await self._told_other(m.MoveSettled(True))
 
     async def _discard(self, reason: str) -> ev.MoveEvent:
-        self._let_go_of_tree()
+        await self._let_go_of_tree()
         for each in (self._directory, self._files.directory):
             await asyncio.to_thread(shutil.rmtree, each, ignore_errors=True)
-        store = self._daemon.store
-        if self.live is None and not store.is_known(self.session):
-            store.forget(self.session)  # its key came with the checkpoint
+        if self.live is None:
+            self._daemon.store.forget_arrival(self.session)  # its key came with the checkpoint
+        self._note_brought(self.link)
+        await self._delete_checkpoint()
+        await self._told_other(m.MoveSettled(False, reason))
+        return ev.Progress(boottime.now())
+
+    async def _delete_checkpoint(self) -> None:
         if self._kept.checkpoint:
             with contextlib.suppress(HoldfastError):
                 await self._daemon.images.delete(CheckpointId(self._kept.checkpoint))
-        await self._told_other(m.MoveSettled(False, reason))
-        return ev.Progress(boottime.now())
+
+    def _note_brought(self, link: HostLink | None) -> bool:
+        """The checkpoint is ours to delete as soon as all of it is here, before the source says
+        which it was. Whether it is news."""
+        if link is None or link.brought is None or self._kept.checkpoint:
+            return False
+        self._kept = self._kept.replace(checkpoint=link.brought)
+        return True
+
+    async def listen(self, link: HostLink) -> None:
+        try:
+            await super().listen(link)
+        finally:
+            if self._note_brought(link) and self.state is TargetState.DISCARDED:
+                await self._delete_checkpoint()
 
     # -- what the source says ---------------------------------------------------------------------
 
@@ -321,8 +350,11 @@ class TargetRunner(MoveRunner):
         match message:
             case m.File():
                 if self.state in (TargetState.RECEIVING, TargetState.RESTORED):
-                    self._files.take(message)
-                    self.give(ev.Progress(at))
+                    await asyncio.to_thread(self._files.take, message)
+                    if self.machine.is_over:  # discarded meanwhile: nobody else removes it
+                        await asyncio.to_thread(self._files.clear)
+                    self._note_brought(self.link)
+                    self.give(ev.Progress(boottime.now()))
             case m.Image(checkpoint=checkpoint):
                 if self.state is TargetState.RECEIVING:
                     self._begin(self._arrived(checkpoint))
@@ -355,24 +387,29 @@ class TargetRunner(MoveRunner):
         """Everything is on the disk, and its journal leads to where the image was taken."""
         try:
             await asyncio.to_thread(self._files.sync)
-            await asyncio.to_thread(self._check_journal)
+            checkpoint, store = self._checkpoint, self._daemon.store
+            assert checkpoint is not None
+            known = store.directory(self.session) if store.is_known(self.session) else None
+            await asyncio.to_thread(
+                check_arrived, self._files.directory, known, self.session, checkpoint
+            )
         except OSError as error:
             raise RestoreFailed(f"it cannot be kept: {why_not(error)}") from error
-        if StateBlob.of_blob(parcel).spec.id != self.session:
+        kept = StateBlob.of_blob(parcel)
+        if kept.spec.id != self.session:
             raise CheckpointInvalid("what came is of another session")
+        self._check_user(kept)
         self._kept = self._kept.replace(parcel=parcel)
         return ev.RestArrived(boottime.now(), held)
 
-    def _check_journal(self) -> None:
-        checkpoint = self._checkpoint
-        assert checkpoint is not None
-        reader = JournalReader(self._files.directory)
-        verdict = reader.verify(self.session, check)
-        if verdict.outcome is not VerdictKind.INTACT:
-            raise JournalDamaged(f"its journal did not come whole: {verdict.text()}")
-        seq = checkpoint.journal_seq
-        if seq > verdict.last_seq or (reader.hash_at(self.session, seq) != checkpoint.journal_head):
-            raise CheckpointInvalid(f"{checkpoint.id} is not of the history that its journal has")
+    def _check_user(self, came: StateBlob) -> None:
+        """It runs as the user that was proposed, who was judged, and no other."""
+        proposed, spec = self._kept.propose, came.spec
+        if (spec.user, spec.uid) != (proposed.user, proposed.uid):
+            raise CheckpointInvalid(
+                f"what came is of user {spec.user} ({spec.uid}), "
+                f"and {proposed.user} ({proposed.uid}) was proposed"
+            )
 
     def acknowledged(self) -> None:
         """The source knows what became of it."""
