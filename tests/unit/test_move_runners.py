@@ -4,6 +4,8 @@ what is settled comes to an end."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,6 +21,7 @@ from holdfast.host.continuity.handover import messages as handover_messages
 from holdfast.host.continuity.handover import target as handover
 from holdfast.host.continuity.moving import messages as m
 from holdfast.host.continuity.moving import runner as running
+from holdfast.host.continuity.moving import session_files
 from holdfast.host.continuity.moving import source as leaving
 from holdfast.host.continuity.moving.move_book import KeptSource, KeptTarget, MoveBook
 from holdfast.host.continuity.moving.runner import MoveRunner
@@ -298,3 +301,43 @@ async def test_a_checkpoint_restores_no_session_of_another_user_than_was_offered
     progress = WorkProgress(SESSION, "build", "restore", lambda event: None)
     with pytest.raises(CheckpointInvalid, match="another user"):
         await restore.restore(cast(Any, host), checkpoint, "", progress)
+
+
+# -- what takes a while is not done in the loop -----------------------------------------------
+
+
+async def test_files_and_the_undoing_of_a_restore_do_not_hold_up_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def note(*_: object) -> None:
+        threads.append(threading.current_thread().name)
+
+    session = tmp_path / "session"
+    session.mkdir()
+    (session / "launch").write_bytes(b"sealed")
+    sent: list[m.File] = []
+
+    async def send(piece: m.File) -> None:
+        sent.append(piece)
+
+    read = session_files._read
+
+    def noted(*asked: Any) -> object:
+        note()
+        return read(*asked)
+
+    monkeypatch.setattr(session_files, "_read", noted)
+    known: session_files.Known = {}
+    await session_files.send_files(str(session), known, send)
+    await session_files.send_files(str(session), known, send)  # nothing has changed
+    assert [(each.path, each.data) for each in sent] == [("launch", b"sealed")]
+    target = coming(Host(tmp_path), TargetState.RECEIVING)
+    monkeypatch.setattr(target._files, "take", note)
+    await target._heard(sent[0])
+    target._tree_undo = contextlib.ExitStack()
+    target._tree_undo.callback(note)
+    await target._let_go_of_tree()
+    target.close()
+    assert len(threads) == 4 and threading.current_thread().name not in threads
