@@ -95,8 +95,8 @@ def test_a_notice_that_comes_or_goes_ends_no_press_and_moves_nothing_under_the_f
     phone.dismiss()
     phone.at("turn-ask").tap()
     button = phone.at("turn-seize")
+    button.hover()  # which waits until the sheet has come to rest
     before = button.bounding_box()
-    button.hover()
     phone.page.mouse.down()
     phone.page.mouse.up()  # too short, which is said over the sheet
     phone.at("toast").filter(has_text="press and hold for a second").wait_for()

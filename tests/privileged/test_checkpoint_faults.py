@@ -161,6 +161,28 @@ def test_a_disk_that_is_full_leaves_the_session_running(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("M2")
+def test_a_disk_that_was_unmounted_meanwhile_keeps_from_coming_back_only_who_has_a_file_there(
+    hold: Hold, tmp_path: Path
+) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "gone", tmp_path], check=True)
+    try:
+        (tmp_path / "file").write_text("here\n")
+        started(hold, "without")
+        started(hold, "within")
+        said(hold, "within", f"exec 7<{tmp_path}/file")
+        for name in ("without", "within"):
+            put_to_sleep(hold, name)
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)
+    restored(hold, "without")
+    assert said(hold, "without", f"ls -A {tmp_path} | wc -l") == "0"
+    assert "Read-only" in said(hold, "without", f"touch {tmp_path}/new 2>&1; true")
+    hold.fails("restore_failed", "restore", "within")
+    assert hold.json("show", "within")["state"] == "asleep"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.requirement("M2")
 def test_a_restore_that_fails_leaves_everything_as_it_was(hold: Hold, tmp_path: Path) -> None:
     path = tmp_path / "grows"
     path.write_text("before\n")

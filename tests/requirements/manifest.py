@@ -1794,6 +1794,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
                 "test_a_daemon_killed_during_a_checkpoint_loses_nothing",
                 "test_a_daemon_killed_during_a_restore_leaves_one_session_or_the_checkpoint",
                 "test_a_disk_that_is_full_leaves_the_session_running",
+                "test_a_disk_that_was_unmounted_meanwhile_keeps_from_coming_back_only_who_has_a_file_there",
                 "test_a_restore_that_fails_leaves_everything_as_it_was",
             ),
             *_in(

@@ -20,7 +20,6 @@ is a repeat (the answer was lost, not the input).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from holdfast.core.events import InputOffered
@@ -51,7 +50,7 @@ class InputMachine:
         earlier daemon left at the gate. `rebound`: whether keys may be bound to anything."""
         self._offered = dict(in_custody)  # the last number that was not refused
         self._in_custody = dict(in_custody)  # the last number that was taken
-        self._queue: deque[InputOffered] = deque()
+        self._queue: list[InputOffered] = []  # a deque is half a kilobyte even when empty
         self._pending_bytes = 0
         self._in_force, self._rebound = in_force, rebound
         self._gate_number = in_custody.get(GATE_OPERATOR, 0)  # the last one taken
@@ -176,7 +175,7 @@ class InputMachine:
             and self._in_force()
             and first_stop(first.data, rebound=self._rebound()).stop is not Stop.NOTHING
         ):
-            self._queue.popleft()
+            self._queue.pop(0)
             self.gated = GatedInput(first, self._gate_number + 1, self._rebound)
             return self._past_the_gate(room)
         return first if len(first.data) <= room else None
@@ -194,7 +193,7 @@ class InputMachine:
         self._in_custody[piece.operator] = piece.seq
         gated = self.gated
         if gated is None or piece.actor == HOST_ACTOR:
-            self._queue.remove(piece) if gated is not None else self._queue.popleft()
+            self._queue.remove(piece) if gated is not None else self._queue.pop(0)
             return piece
         if piece.operator == GATE_OPERATOR:
             self._gate_number = piece.seq
@@ -216,7 +215,7 @@ class InputMachine:
         """Take these out of the queue, and away from the gate. Their numbers may be used again,
         unless a piece was taken."""
         refused = tuple(filter(which, self._queue))
-        self._queue = deque(each for each in self._queue if not which(each))
+        self._queue = [each for each in self._queue if not which(each)]
         self._pending_bytes -= sum(len(each.data) for each in refused)
         gated = self.gated
         if gated is not None and which(gated.whole):

@@ -291,8 +291,9 @@ def lay_out(marks: tuple[MountMark, ...], devpts: int, facts: bytes) -> None:
     root, binds = syscalls.bind_by_descriptor("/"), {}
     for mark in marks:
         if mark.kind is MountKind.HOST and mark.path not in present:
-            raise OSError(0, f"{mark.path}, a file system of the host, is not mounted now")
-        if mark.kind in (MountKind.HOST, MountKind.KEPT):
+            if not os.path.isdir(mark.path):
+                raise OSError(0, f"{mark.path}, a file system of the host, is not mounted now")
+        elif mark.kind in (MountKind.HOST, MountKind.KEPT):
             binds[mark.cookie] = syscalls.bind_by_descriptor(mark.source or mark.path)
     enter_private_run(facts)
     os.mkdir(ROOT)
@@ -301,6 +302,11 @@ def lay_out(marks: tuple[MountMark, ...], devpts: int, facts: bytes) -> None:
     for mark in marks:
         os.mkdir(part(mark))
         match mark.kind:
+            case MountKind.HOST if mark.cookie not in binds:
+                # It was unmounted since. Whoever has a file open there is not restored; to all
+                # others it is an empty place, in which nothing can be written.
+                flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_RDONLY
+                syscalls.mount("tmpfs", part(mark), "tmpfs", flags)
             case MountKind.HOST | MountKind.KEPT:
                 if not os.path.isdir(mark.source or mark.path):
                     os.rmdir(part(mark))

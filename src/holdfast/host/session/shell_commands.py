@@ -95,6 +95,15 @@ class _Times:
 class ShellCommands:
     """The commands of one session, as its shell reported them."""
 
+    # There are so many that an instance would have a large dict of its own.
+    __slots__ = (
+        "_activity", "_at", "_changed", "_drain_output", "_found_silent", "_inputs", "_journal",
+        "_line", "_line_disputed", "_lines_due", "_loop", "_master", "_name", "_prompt_text",
+        "_provenance", "_reader", "_recorded", "_records", "_report_fifo", "_reported", "_ring",
+        "_runs", "_save", "_spawn", "_spec", "_type_as_host", "exec", "executions", "lines_begun",
+        "may_ask", "shells", "typed", "walked_history",
+    )  # fmt: skip
+
     def __init__(
         self,
         spec: SessionSpec,
