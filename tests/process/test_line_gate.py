@@ -147,6 +147,7 @@ def test_where_keys_are_bound_anew_text_is_judged_before_it_is_typed(
     bash: str, hold: GatedHold
 ) -> None:
     hold.ok("exec", bash, "--", """bind '"x": accept-line'""")
+    hold.ok("wait", bash, "--for", "prompt")  # where the shell says what its keys do now
     hold.rules(refuse=["forbidden"])
     with connected(hold) as host:
         host.type_bytes(bash, b"echo for")
