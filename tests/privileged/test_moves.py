@@ -118,7 +118,7 @@ def test_what_a_host_cannot_take_stays_where_it_was_with_the_reason(
     assert "build" in first.fails("name_taken", "move", "build", second.home)
     second.ok("rename", "build", "other")
     second.ok("down")
-    first.fails("host_down", "move", "build", second.home)
+    assert second.home in first.fails("host_down", "move", "build", second.home)
     second.ok("up", "-d")
     assert said(first, "build", "echo $X") == "kept"
     assert first.json("show", session)["epoch"] == 1
@@ -154,6 +154,9 @@ def test_a_host_is_drained_by_moves_and_checkpoints_and_says_what_stays(
 ) -> None:
     first, second = hosts
     goes = started(first, "goes")
+    for slip in ("laptpo", f"{second.home}/nothing"):
+        first.fails("no_such_machine", "drain", "--to", slip)
+    assert first.json("show", goes)["state"] == "prompt"
     first.ok("run", "-d", "--name", "stays", "--level", "plain", "--", "sleep", "1000")
     done = first("drain", "--to", second.home)
     assert done.returncode == 71 and "(move_failed)" in done.stderr, done

@@ -3,10 +3,17 @@ the one that it is to leave. The two then settle it between themselves."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from holdfast.model.errors import HoldfastError, InvalidArgument, SessionNotMoved
+from holdfast.model.errors import (
+    HoldfastError,
+    HostDown,
+    InvalidArgument,
+    NoSuchMachine,
+    SessionNotMoved,
+)
 from holdfast.model.host_requirement import HostRequirement
 from holdfast.model.movability import MoveTarget, MoveVerdict, NeededFile
 from holdfast.sdk.client import Host
@@ -27,6 +34,15 @@ def other_host(name: str) -> str | Machine:
     return machines.destination(name)
 
 
+def check_known(name: str) -> None:
+    """Raises NoSuchMachine for a name that leads nowhere, before anything is done about it."""
+    other_host(name)
+    if name.startswith("/") and not os.path.exists(name):
+        raise NoSuchMachine(
+            f"there is no host's home or socket at {name}", hint="`hold machines` lists machines"
+        )
+
+
 def aim_at(name: str) -> bool:
     """From now on this process's commands are for that host. False: it is not known here. Who came
     by a session's id through a relay is led to wherever the session is. A path is one of the
@@ -45,9 +61,22 @@ def aim_at(name: str) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def _there(name: str, client: str) -> Iterator[Host]:
+    """Another host. Raises HostDown with its name: it is not the one that commands here go to."""
+    try:
+        host = Host(other_host(name), client=client)
+    except HostDown as error:
+        raise HostDown(
+            f"no host is running at {name}", hint="start it there: `hold up -d`"
+        ) from error
+    with host:
+        yield host
+
+
 def ask_target(name: str, needs: tuple[NeededFile, ...], client: str) -> MoveTarget:
     """What another host says of itself, and which of these files it lacks."""
-    with Host(other_host(name), client=client) as there:
+    with _there(name, client) as there:
         return there.ask(CanTake(0, needs), CanTakeShown).target.named(name)
 
 
@@ -90,7 +119,7 @@ def move(
     found = source.show(session, exact=True)
     if not to or require:
         to = choose(source, found.id, (to,) if to else _joined(source), require)
-    with Host(other_host(to), client=source.client) as target:
+    with _there(to, source.client) as target:
         ticket = target.ask(GetTicket(0, found.id, source.host_key), TicketGiven)
     if ticket.host == source.host_key:
         raise InvalidArgument(f"{found.name} is on {to} already")

@@ -9,7 +9,7 @@ from holdfast.cli.text.sanitize import sanitize
 from holdfast.cli.text.table import counted
 from holdfast.model.errors import HoldfastError, SessionNotMoved
 from holdfast.sdk.client import Host
-from holdfast.sdk.moving import move
+from holdfast.sdk.moving import check_known, move
 from holdfast.wire.messages.checkpoints import CheckpointMade, MakeCheckpoint
 
 TYPE_CHECKING = False
@@ -47,6 +47,8 @@ def parser() -> Parser:
 def run(options: Options) -> None:
     found: list[dict[str, object]] = []
     require = requirements(options)
+    for name in options.to:  # a slip of the pen puts nothing to sleep
+        check_known(name)
     with progress_line() as told, Host(client="hold drain", on_progress=told) as host:
         for info in host.sessions():
             if info.ending is not None:

@@ -22,15 +22,16 @@ def parser() -> Parser:
         "in the next epoch. Connections to programs outside of the session are reset and listed. "
         "If it fails, everything is as it was before. With --cold nothing is restored: the command "
         "is started again, as a new session that follows the old one, which cannot be restored "
-        "any more. With --on it goes on at another host, which gets all of it over an encrypted "
-        "link, and of which you are an admin.",
+        "any more. With --on it is restored on another host, of which you are an admin; all "
+        "of it goes there over an encrypted link.",
         "  hold restore build\n  hold restore ck-0a1b2c3d4e5f\n  hold restore --cold build\n"
         "  hold restore build --on laptop",
     )
     parser.add_value(
         "--on",
         "HOST",
-        "restore it on this machine, or on the host with its socket or home at this path",
+        "restore it there: a machine you have joined, or another host of this machine by the path "
+        "of its socket or home",
     )
     parser.add_flag("--cold", help="start its command again instead, as a successor")
     parser.add_flag(
