@@ -156,7 +156,7 @@ def test_what_the_other_host_cannot_restore_stays_where_it_was(hosts: tuple[Hold
 def source_ticket(source: Hold, target: Hold) -> str:
     """Fetched by the person who is an admin of both."""
     with Host(socket_of(source)) as host:
-        return ticket_for(host, "work", socket_of(target), "test")
+        return ticket_for(host, "work", socket_of(target))
 
 
 @contextlib.contextmanager

@@ -74,6 +74,12 @@ def _there(name: str, client: str) -> Iterator[Host]:
         yield host
 
 
+def fetch_ticket(source: Host, session: str, name: str) -> TicketGiven:
+    """With which the host of this session may bring it to the other one."""
+    with _there(name, source.client) as there:
+        return there.ask(GetTicket(0, session, source.host_key), TicketGiven)
+
+
 def ask_target(name: str, needs: tuple[NeededFile, ...], client: str) -> MoveTarget:
     """What another host says of itself, and which of these files it lacks."""
     with _there(name, client) as there:
@@ -119,8 +125,7 @@ def move(
     found = source.show(session, exact=True)
     if not to or require:
         to = choose(source, found.id, (to,) if to else _joined(source), require)
-    with _there(to, source.client) as target:
-        ticket = target.ask(GetTicket(0, found.id, source.host_key), TicketGiven)
+    ticket = fetch_ticket(source, found.id, to)
     if ticket.host == source.host_key:
         raise InvalidArgument(f"{found.name} is on {to} already")
     return source.ask(Move(0, found.id, ticket.ticket, to), SessionMoved, once=True)

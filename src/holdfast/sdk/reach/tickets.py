@@ -6,20 +6,16 @@ from __future__ import annotations
 from holdfast.model.errors import NoSuchCheckpoint
 from holdfast.model.ids import SessionId
 from holdfast.sdk.client import Host
-from holdfast.sdk.reach import machines
+from holdfast.sdk.moving import fetch_ticket
 from holdfast.wire.messages.checkpoints import CheckpointList, ListCheckpoints
-from holdfast.wire.messages.host_links import GetTicket, TicketGiven
 
 _CHECKPOINT = "ck-"
 
 
-def ticket_for(source: Host, target: str, host: str, client: str) -> str:
+def ticket_for(source: Host, target: str, host: str) -> str:
     """`target`: a checkpoint, or the name or whole id of a session; `host`: a machine, or the path
     of a host's socket. Raises what either of the two refuses."""
-    session = _session_of(source, target)
-    with Host(machines.destination(host), client=client) as there:
-        request = GetTicket(0, session, source.connection.welcome.host_key)
-        return there.ask(request, TicketGiven).ticket
+    return fetch_ticket(source, _session_of(source, target), host).ticket
 
 
 def _session_of(source: Host, target: str) -> SessionId:

@@ -60,7 +60,7 @@ def run(options: Options) -> None:
                 raise InvalidArgument("--cold starts a successor here; it does not go with --on")
             from holdfast.sdk.reach.tickets import ticket_for
 
-            ticket = ticket_for(host, options.target, on, "hold restore")
+            ticket = ticket_for(host, options.target, on)
             request = request.replace(ticket=ticket, on=on)
         restored = host.ask(request, Restored, once=True)
     info, report = restored.info, restored.report
